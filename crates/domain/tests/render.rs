@@ -73,6 +73,19 @@ const GOOD: &str =
     r#"{"header":["4711"],"body":["The Kettle","Ada"],"buttons":{"1":"4711?a=b","3":"SAVE25"}}"#;
 
 #[test]
+fn values_beyond_those_that_are_kept_are_not_ignored() {
+    let hi = body("Hi {{1}}", &["Ada"]);
+    let values = |count: usize| format!(r#"{{"body":["Ada"{}]}}"#, ",null".repeat(count - 1));
+    assert!(try_render(&hi, &values(2_048)).is_ok());
+    let long = values(2_048).replace("]}", r#","a","b"]}"#);
+    assert_eq!(
+        only_violation(&hi, &long),
+        json!({"pointer": "/body", "rule": "value-superfluous",
+            "message": "has 2050 items; 1 is expected", "hint": "remove the superfluous ones"})
+    );
+}
+
+#[test]
 fn every_rule_rejects_a_minimal_violation_and_accepts_the_closest_valid_values() {
     let hi = body("Hi {{1}}", &["Ada"]);
     let code = template(&json!([{"type": "BODY", "text": "b"},

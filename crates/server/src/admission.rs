@@ -8,12 +8,12 @@ mod token_bucket;
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::limits::Limits;
 
 pub(crate) use account_load::{AccountLoad, AccountLoads, InFlight, LargeBody, Overload};
-pub(crate) use client_address::client_address;
+pub(crate) use client_address::{client_address, is_ambiguous};
 pub(crate) use failed_credentials::{BURST_SECONDS, FailedCredentials};
 
 /// A body with more bytes is large: parsing and checking it takes up to some milliseconds of
@@ -29,7 +29,7 @@ pub(crate) struct Admission {
     pub(crate) failed_credentials: FailedCredentials,
     /// The large bodies of all accounts that are parsed and checked at a time. Requests with small
     /// bodies have the remaining processors.
-    processors: Arc<Semaphore>,
+    processors: Semaphore,
 }
 
 impl Admission {
@@ -40,13 +40,26 @@ impl Admission {
             // With two turns, one body is parsed while the other waits for the store.
             loads: Arc::new(AccountLoads::new((processors / 2).max(2))),
             failed_credentials: FailedCredentials::new(limits.failed_credentials, delayed),
-            processors: Arc::new(Semaphore::new((processors - 1).max(1))),
+            processors: Semaphore::new((processors - 1).max(1)),
         }
     }
 
-    /// Waits until a large body can be parsed and checked. Fair, because each account has only few
-    /// turns at a time: those of other accounts are not behind all of its bodies.
-    pub(crate) async fn processor(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.processors).acquire_owned().await.ok()
+    /// Parses or checks a document of so many bytes. A large one waits for a processor, which it has
+    /// only while `work` runs, never while a request waits for the store or a receiver. Fair, because
+    /// each account has only few turns at a time: those of other accounts are not behind all of its
+    /// bodies.
+    pub(crate) async fn process<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
+        if bytes <= LARGE_BODY_BYTES {
+            return work();
+        }
+        let _processor = self.processors.acquire().await;
+        work()
+    }
+
+    /// Takes all processors, so that large documents wait.
+    #[cfg(test)]
+    pub(crate) fn take_processors(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let all = u32::try_from(self.processors.available_permits()).expect("few");
+        self.processors.try_acquire_many(all).expect("they are free")
     }
 }

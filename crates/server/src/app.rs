@@ -35,7 +35,7 @@ pub(crate) struct Inner {
     conditions: Conditions,
     failure_log: FailureLog,
     render_warnings: WarningCache,
-    index_pacer: IndexPacer,
+    index_pacer: Arc<IndexPacer>,
     pub(crate) access: AccessLog,
     webhooks: WebhookContext,
     draining: watch::Sender<bool>,
@@ -67,7 +67,7 @@ impl App {
             conditions: Conditions::default(),
             failure_log: FailureLog::default(),
             render_warnings: WarningCache::default(),
-            index_pacer: IndexPacer::default(),
+            index_pacer: Arc::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
@@ -124,7 +124,7 @@ impl App {
     }
 
     /// Paces index steps for searches that wait.
-    pub(crate) fn index_pacer(&self) -> &IndexPacer {
+    pub(crate) fn index_pacer(&self) -> &Arc<IndexPacer> {
         &self.0.index_pacer
     }
 

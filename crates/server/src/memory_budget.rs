@@ -24,6 +24,9 @@ const TOTAL_KIB: u32 = 128 * 1_024;
 /// The part of a budget that one account may use. Four accounts that do not read fill a budget.
 const ACCOUNT_KIB: u32 = TOTAL_KIB / 4;
 
+/// Room that a large body needs. A template has up to 256 KiB, and responses add to it.
+const LARGE_BODY_KIB: usize = 512;
+
 /// Total size of the bodies that are in memory and wait for the budget.
 const WAITING_KIB: u32 = TOTAL_KIB / 4;
 
@@ -77,6 +80,13 @@ impl MemoryBudget {
         }
         let _waiting = self.waiting.try_acquire_many(units.min(WAITING_KIB)).ok()?;
         timeout(MAX_WAIT, self.acquire(account, units)).await.ok().flatten()
+    }
+
+    /// Whether an account has no room for a further large body, or its bodies wait for room.
+    pub(crate) fn is_used_up(&self, account: AccountId) -> bool {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = shares.get(&account).and_then(Weak::upgrade);
+        share.is_some_and(|share| share.available_permits() < LARGE_BODY_KIB)
     }
 
     fn try_acquire(&self, account: AccountId, units: u32) -> Option<MemoryCharge> {
@@ -144,7 +154,9 @@ mod tests {
         let _second = budget.charge(account(1), SHARE / 2).await.expect("there is room");
         assert!(budget.charge(account(1), 1).await.is_none());
         assert!(budget.charge(account(2), SHARE).await.is_some());
+        assert_eq!([1, 2].map(|it| budget.is_used_up(account(it))), [true, false]);
         drop(first);
+        assert!(!budget.is_used_up(account(1)));
         assert!(budget.charge(account(1), SHARE / 2).await.is_some());
     }
 

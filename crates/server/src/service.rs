@@ -24,6 +24,7 @@ use crate::{
         graph,
         problem::{Problem, ProblemKind},
         request_context::{REQUEST_ID, RequestContext},
+        throttling::{self, RESPONSE_BYTES},
     },
     app::App,
     memory_budget::MAX_UNCHARGED_BYTES,
@@ -87,7 +88,7 @@ impl Galley {
 
     /// Charges a large body to the account, until the client has read it. An account with too many
     /// unread bytes waits, and is then refused if the call only reads; a write has happened, so its
-    /// response is sent in any case. Without credentials there are only small bodies, shared
+    /// response is sent in any case. Further writes of the account are refused before they begin. Without credentials there are only small bodies, shared
     /// documents and files that are read chunk by chunk.
     async fn charge(&self, response: Response, context: &RequestContext) -> Response {
         let bytes = response.body().size_hint().exact().unwrap_or(0);
@@ -99,7 +100,7 @@ impl Galley {
         let budget = self.app.response_memory();
         let Some(charge) = budget.charge_built(credentials.account, bytes).await else {
             if credentials.scope == Scope::Read {
-                return Problem::of(ProblemKind::TooMuchInFlight).into_response();
+                return throttling::too_many_bytes(&self.app, RESPONSE_BYTES).into_response();
             }
             return response;
         };

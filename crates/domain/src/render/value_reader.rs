@@ -125,7 +125,13 @@ impl<'v, 'k> ValueReader<'v, 'k> {
     pub(super) fn reject_extra_items(&self, count: usize, violations: &mut ViolationCollector) {
         for (index, item) in self.array().iter().enumerate().skip(count) {
             if let Json::Omitted(more) = item {
-                violations.count_omitted(*more);
+                self.report(violations, || {
+                    let are = if count == 1 { "is" } else { "are" };
+                    let message = format!("has {} items; {count} {are} expected", index + more);
+                    let hint = "remove the superfluous ones";
+                    TextViolation::new(Rule::ValueSuperfluous, message).hint(hint)
+                });
+                violations.count_omitted(more.saturating_sub(1));
                 continue;
             }
             if !matches!(item, Json::Null) {

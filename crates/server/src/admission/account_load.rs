@@ -27,6 +27,7 @@ const MIN_PRUNED_ACCOUNTS: usize = 1_024;
 /// The load of one account. It outlives the cached credentials of the account.
 #[derive(Debug)]
 pub(crate) struct AccountLoad {
+    account: AccountId,
     in_flight: AtomicUsize,
     long_polls: AtomicUsize,
     large_bodies: AtomicUsize,
@@ -79,8 +80,9 @@ pub(crate) struct InFlight {
 pub(crate) struct LargeBody(Arc<AccountLoad>);
 
 impl AccountLoad {
-    fn new(turns: usize) -> Self {
+    fn new(account: AccountId, turns: usize) -> Self {
         Self {
+            account,
             in_flight: AtomicUsize::new(0),
             long_polls: AtomicUsize::new(0),
             large_bodies: AtomicUsize::new(0),
@@ -90,6 +92,10 @@ impl AccountLoad {
         }
     }
 
+    pub(crate) fn account(&self) -> AccountId {
+        self.account
+    }
+
     /// Admits a request of the account, which has at most `max` in flight and `per_second` a second.
     pub(crate) fn admit(
         self: &Arc<Self>,
@@ -97,11 +103,13 @@ impl AccountLoad {
         per_second: Option<u64>,
         now: Duration,
     ) -> Result<InFlight, Overload> {
+        count_in(&self.in_flight, max).ok_or(Overload::Requests(max))?;
+        let in_flight = InFlight { load: Arc::clone(self), is_long_poll: AtomicBool::new(false) };
+        // Last, because a refused request does not use the rate.
         if let Some(per_second) = per_second {
             self.take_token(per_second, now)?;
         }
-        count_in(&self.in_flight, max).ok_or(Overload::Requests(max))?;
-        Ok(InFlight { load: Arc::clone(self), is_long_poll: AtomicBool::new(false) })
+        Ok(in_flight)
     }
 
     fn take_token(&self, per_second: u64, now: Duration) -> Result<(), Overload> {
@@ -206,7 +214,7 @@ impl AccountLoads {
             table.loads.retain(|_, load| Arc::strong_count(load) > 1);
             table.prune_at = (2 * table.loads.len()).max(MIN_PRUNED_ACCOUNTS);
         }
-        let load = Arc::new(AccountLoad::new(self.turns_per_account));
+        let load = Arc::new(AccountLoad::new(account, self.turns_per_account));
         table.loads.insert(account, Arc::clone(&load));
         load
     }
@@ -221,7 +229,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(7);
 
     fn load() -> Arc<AccountLoad> {
-        Arc::new(AccountLoad::new(2))
+        Arc::new(AccountLoad::new(AccountId::new(1).unwrap(), 2))
     }
 
     #[test]
@@ -276,6 +284,19 @@ mod tests {
         let retry_after = Duration::from_millis(100);
         let refused = load.admit(9, Some(10), NOW + Duration::from_millis(500)).unwrap_err();
         assert_eq!(refused, Overload::Rate { per_second: 10, retry_after });
+    }
+
+    #[test]
+    fn a_request_that_is_refused_for_others_in_flight_does_not_use_the_rate() {
+        let load = load();
+        let first = load.admit(1, Some(2), NOW).unwrap();
+        for _ in 0..9 {
+            assert_eq!(load.admit(1, Some(2), NOW).unwrap_err(), Overload::Requests(1));
+        }
+        drop(first);
+        drop(load.admit(1, Some(2), NOW).unwrap());
+        assert!(matches!(load.admit(1, Some(2), NOW), Err(Overload::Rate { .. })));
+        assert_eq!(load.in_flight.load(Ordering::Relaxed), 0, "those are counted out");
     }
 
     #[test]

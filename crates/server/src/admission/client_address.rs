@@ -42,6 +42,12 @@ pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet
     nearest
 }
 
+/// Whether a trusted proxy has passed on both headers, so that the address of the client is not known.
+pub(crate) fn is_ambiguous(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNetwork]) -> bool {
+    let has_both = headers.contains_key(X_FORWARDED_FOR) && headers.contains_key(FORWARDED);
+    has_both && trusted.iter().any(|network| network.contains(peer.to_canonical()))
+}
+
 /// The address in the parameter `for` of an element of `Forwarded` (RFC 7239).
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
@@ -64,6 +70,8 @@ fn node_address(node: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn of(peer: &str, headers: &[(&'static str, &str)]) -> String {
@@ -117,5 +125,17 @@ mod tests {
     fn with_both_headers_the_peer_counts_because_one_is_the_clients() {
         let both = [("x-forwarded-for", "198.51.100.1"), ("forwarded", "for=203.0.113.7")];
         assert_eq!(of("10.0.0.1", &both), "10.0.0.1");
+        let headers = |names: &[&'static str]| -> HeaderMap {
+            let value = HeaderValue::from_static("198.51.100.1");
+            names.iter().map(|it| (HeaderName::from_static(it), value.clone())).collect()
+        };
+        let trusted = ["10.0.0.0/8".parse().unwrap()];
+        let is_ambiguous = |peer: &str, names: &[&'static str]| {
+            is_ambiguous(peer.parse().unwrap(), &headers(names), &trusted)
+        };
+        let both = ["x-forwarded-for", "forwarded"];
+        assert!(is_ambiguous("10.0.0.1", &both) && is_ambiguous("::ffff:10.0.0.1", &both));
+        assert!(!is_ambiguous("10.0.0.1", &both[..1]) && !is_ambiguous("10.0.0.1", &both[1..]));
+        assert!(!is_ambiguous("192.0.2.9", &both), "the client can have written both");
     }
 }

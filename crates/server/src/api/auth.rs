@@ -157,6 +157,9 @@ impl<S: RequiredScope> Caller<S> {
         if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
         }
+        // Also before it, so that requests for any number count, and a refusal does not disclose
+        // which numbers are in use.
+        throttling::admit(app, context, &token, S::SCOPE)?;
         let account = Arc::clone(&token.account);
         let owner = app.credentials().phone_owner(path.phone_number_id).await?;
         let claims_phone = owner.is_none() && account.takes_any_phone;
@@ -166,7 +169,6 @@ impl<S: RequiredScope> Caller<S> {
         if account.disabled_at.is_some() {
             return Err(Problem::of(ProblemKind::AccountDisabled));
         }
-        throttling::admit(app, context, &token)?;
         // Such an account claims any unowned phone number id on first use.
         if claims_phone {
             let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);

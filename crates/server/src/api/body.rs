@@ -13,13 +13,24 @@ use http_body_util::BodyExt as _;
 use super::{
     problem::{Problem, ProblemKind},
     revocation::{UsedCredentials, revoked},
-    throttling::{Admitted, admit_body},
+    throttling::{self, Admitted, REQUEST_BYTES},
 };
 use crate::{app::App, memory_budget::MAX_UNCHARGED_BYTES};
 
 /// The bytes of a body with the content type JSON. Extract it after the [`super::auth::Caller`], so
 /// that the service reads no bodies from unauthenticated clients.
-pub(crate) struct JsonBody(pub(super) Bytes);
+pub(crate) struct JsonBody(Bytes);
+
+impl JsonBody {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Parses or checks the bytes. A large body waits for a processor, which is free again afterwards.
+    pub(crate) async fn process<'b, T>(&'b self, app: &App, work: impl FnOnce(&'b [u8]) -> T) -> T {
+        app.admission().process(self.len(), || work(&self.0)).await
+    }
+}
 
 impl FromRequest<App> for JsonBody {
     type Rejection = Problem;
@@ -56,7 +67,10 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
         biased;
         body = tokio::time::timeout(app.limits().body, body) => {
             let bytes = body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))?;
-            admit_body(app, admitted.as_ref(), bytes).await
+            if let Some(admitted) = &admitted {
+                admitted.take_turn(app, bytes.len()).await?;
+            }
+            Ok(bytes)
         }
         problem = revoked(app, credentials) => Err(problem),
     }
@@ -92,7 +106,7 @@ async fn gather(
             && let Some(account) = account
         {
             let charged = app.request_memory().charge(account, expected).await;
-            charge = Some(charged.ok_or(Problem::of(ProblemKind::TooMuchInFlight))?);
+            charge = Some(charged.ok_or_else(|| throttling::too_many_bytes(app, REQUEST_BYTES))?);
         }
         bytes.extend_from_slice(&data);
     }

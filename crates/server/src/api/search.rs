@@ -66,8 +66,8 @@ pub(crate) async fn list(app: &App, query: ListQuery) -> Result<Listing, Problem
 /// Waits until the account's events up to `newest` are indexed, unless that takes too long.
 async fn wait_for_index(app: &App, account: AccountId, newest: u64) {
     let deadline = Instant::now() + MAX_INDEX_WAIT;
-    // A task of its own, so that a panic is not that of the search. Dropping the set ends the task;
-    // the store completes a step that has begun.
+    // A task of its own, so that a panic is not that of the search. Dropping the set ends the task,
+    // but not a step that has begun.
     let mut indexing = JoinSet::new();
     indexing.spawn(index_account(app.clone(), account, newest, deadline));
     let _ = timeout_at(deadline, indexing.join_next()).await;
@@ -77,13 +77,15 @@ async fn wait_for_index(app: &App, account: AccountId, newest: u64) {
 async fn index_account(app: App, account: AccountId, newest: u64, deadline: Instant) {
     while Instant::now() < deadline {
         let turn = app.index_pacer().turn(account, request_count).await;
-        let step = app.store().index_account(account, newest).await;
-        drop(turn);
-        match step {
-            Ok(IndexStep::Advanced) => {}
-            Ok(IndexStep::Blocked) => sleep(BLOCKED_PAUSE).await,
+        let step = {
+            let app = app.clone();
+            async move { app.store().index_account(account, newest).await }
+        };
+        match turn.run(step).await {
+            Some(Ok(IndexStep::Advanced)) => {}
+            Some(Ok(IndexStep::Blocked)) => sleep(BLOCKED_PAUSE).await,
             // The search indexer meets the same failure and logs it.
-            Ok(IndexStep::CaughtUp) | Err(_) => return,
+            Some(Ok(IndexStep::CaughtUp) | Err(_)) | None => return,
         }
     }
 }

@@ -4,48 +4,41 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    body::Bytes,
     extract::FromRequestParts,
     http::{Extensions, HeaderMap, request::Parts},
 };
-use tokio::sync::OwnedSemaphorePermit;
+
+use galley_domain::account::Scope;
 
 use super::{
     problem::{Problem, ProblemKind, Throttle},
     request_context::RequestContext,
 };
 use crate::{
-    admission::{self, BURST_SECONDS, LARGE_BODY_BYTES, Overload},
+    admission::{self, AccountLoad, BURST_SECONDS, LARGE_BODY_BYTES, Overload},
     app::App,
     credential_cache::CachedCredential,
 };
 
-/// Admits a request whose caller is authenticated. It counts until its response is complete.
+/// Admits a request whose caller is authenticated and has the scope of the call. It counts until its
+/// response is complete.
 pub(crate) fn admit(
     app: &App,
     context: &RequestContext,
     token: &CachedCredential,
+    scope: Scope,
 ) -> Result<(), Problem> {
     let max = app.limits().requests_per_account;
     let per_second = token.account.quotas.requests_per_second;
-    match token.load.admit(max, per_second, context.started()) {
-        Ok(in_flight) => {
-            context.record_in_flight(in_flight);
-            Ok(())
-        }
-        Err(overload) => {
-            if token.load.is_first_overload(context.started()) {
-                let account = token.account.id.get();
-                let limit = overload.limit_name();
-                tracing::warn!(
-                    account,
-                    limit,
-                    "an account has reached a limit: its requests get 429"
-                );
-            }
-            Err(refused(app, overload))
-        }
+    let in_flight = token.load.admit(max, per_second, context.started());
+    let in_flight = in_flight.map_err(|it| refused(app, context, &token.load, it))?;
+    context.record_in_flight(in_flight);
+    // The response to a write is sent even if the account has not read others, so the write must not
+    // begin. A read waits for room when its response is known.
+    if scope != Scope::Read && app.response_memory().is_used_up(token.account.id) {
+        return Err(too_many_bytes(app, RESPONSE_BYTES));
     }
+    Ok(())
 }
 
 /// A request that was admitted. Extract it after the caller.
@@ -68,9 +61,9 @@ impl Admitted {
 
     /// Counts a request that waits for events apart from others.
     pub(crate) fn begin_long_poll(&self, app: &App) -> Result<(), Problem> {
-        let max = app.limits().requests_per_account;
-        let counted = self.0.in_flight().map_or(Ok(()), |it| it.become_long_poll(max));
-        counted.map_err(|overload| refused(app, overload))
+        let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
+        let counted = in_flight.become_long_poll(app.limits().long_polls_per_account());
+        counted.map_err(|overload| refused(app, &self.0, in_flight.load(), overload))
     }
 
     /// Refuses a document of so many bytes if it is large and the account has too many of them.
@@ -79,54 +72,22 @@ impl Admitted {
             return Ok(());
         }
         let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
-        let large = in_flight.load().admit_large_body().map_err(|it| refused(app, it))?;
+        let load = in_flight.load();
+        let large = load.admit_large_body().map_err(|it| refused(app, &self.0, load, it))?;
         self.0.record_large_body(large);
         Ok(())
     }
 
-    /// Waits until a document of so many bytes can be processed, if it is large. The account has few
-    /// turns, which last until the response is complete. The processor is free again when the permit
-    /// is dropped, so that other documents are processed while this request waits for the store.
-    pub(crate) async fn turn(
-        &self,
-        app: &App,
-        bytes: usize,
-    ) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    /// Waits until the account may process a document of so many bytes, if it is large. The account
+    /// has few turns, which last until the response is complete.
+    pub(crate) async fn take_turn(&self, app: &App, bytes: usize) -> Result<(), Problem> {
         self.count_large(app, bytes)?;
-        // A request that has its turn must not wait for another: it may hold the only processor.
-        let Some(large) = self.0.large_body().filter(|_| !self.0.has_turn()) else {
-            return Ok(None);
-        };
-        self.0.record_turn(large.turn().await);
-        Ok(app.admission().processor().await)
-    }
-}
-
-/// The body of an admitted request, with its permit if it is large.
-pub(crate) async fn admit_body(
-    app: &App,
-    admitted: Option<&Admitted>,
-    body: Bytes,
-) -> Result<Bytes, Problem> {
-    let processor = match admitted {
-        Some(admitted) => admitted.turn(app, body.len()).await?,
-        None => None,
-    };
-    Ok(match processor {
-        Some(permit) => Bytes::from_owner(AdmittedBody { body, _processor: permit }),
-        None => body,
-    })
-}
-
-/// A large body that is being processed.
-struct AdmittedBody {
-    body: Bytes,
-    _processor: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for AdmittedBody {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
+        // A request that has its turn must not wait for another: those that have the others may do
+        // the same.
+        if let Some(large) = self.0.large_body().filter(|_| !self.0.has_turn()) {
+            self.0.record_turn(large.turn().await);
+        }
+        Ok(())
     }
 }
 
@@ -148,29 +109,50 @@ pub(crate) async fn failed_credentials(
     app.metrics().record_throttled(FAILED_CREDENTIALS);
     let per_second = limits.failed_credentials;
     if throttled.is_first {
+        let advice = if admission::is_ambiguous(context.peer(), headers, &limits.trusted_proxies) {
+            "If it is a proxy, it passes on both `X-Forwarded-For` and `Forwarded`: let it remove the one that it does not write"
+        } else {
+            "If it is a proxy, add it to `trusted_proxies`"
+        };
         tracing::warn!(
             %address,
             per_second,
-            "credentials from an address fail too often: further failures from it are slowed down. If it is a proxy, add it to `trusted_proxies`"
+            advice,
+            "credentials from an address fail too often: further failures from it are slowed down"
         );
     }
     // If too many responses wait, the client has to connect again for each guess.
     let place = throttled.delay.and_then(|delay| Some((delay, failures.delay()?)));
     let closes = place.is_none();
+    let mut retry_after = throttled.retry_after;
     if let Some((delay, _place)) = place {
         tokio::time::sleep(delay).await;
+        // The client has waited for this part.
+        retry_after = retry_after.saturating_sub(delay);
     }
     let throttle = Throttle {
         policy: FAILED_CREDENTIALS,
         quota: u64::from(per_second) * u64::from(BURST_SECONDS),
         window: Some(BURST_SECONDS),
-        retry_after: throttled.retry_after,
+        retry_after,
         closes,
     };
     let detail = format!(
         "Credentials from this address fail more than {per_second} times a second. Check the access token and the API key. Valid credentials are accepted without waiting."
     );
     Problem::throttled(ProblemKind::TooManyFailures, throttle).detail(detail)
+}
+
+/// The limit of an account's large bodies that are in memory, in the metrics.
+pub(crate) const REQUEST_BYTES: &str = "request-bytes";
+
+/// The limit of an account's large responses that clients have not read, in the metrics.
+pub(crate) const RESPONSE_BYTES: &str = "response-bytes";
+
+/// The problem of an account that has used its share of the memory with this limit.
+pub(crate) fn too_many_bytes(app: &App, limit: &'static str) -> Problem {
+    app.metrics().record_throttled(limit);
+    Problem::of(ProblemKind::TooMuchInFlight)
 }
 
 /// The policy of failed credentials, and its reason in the metrics.
@@ -190,11 +172,15 @@ fn is_failed_credential(kind: ProblemKind) -> bool {
     )
 }
 
-/// The problem of a request that its account has to repeat later.
-fn refused(app: &App, overload: Overload) -> Problem {
+/// The problem of a request that its account has to repeat later. The first of a burst is logged.
+fn refused(app: &App, context: &RequestContext, load: &AccountLoad, overload: Overload) -> Problem {
     const SOON: Duration = Duration::from_secs(1);
     let policy = overload.limit_name();
     app.metrics().record_throttled(policy);
+    if load.is_first_overload(context.started()) {
+        let (account, limit) = (load.account().get(), policy);
+        tracing::warn!(account, limit, "an account has reached a limit: its requests get 429");
+    }
     let (quota, window, retry_after, what) = match overload {
         Overload::Requests(max) => (max as u64, None, SOON, "requests in flight"),
         Overload::LongPolls(max) => (max as u64, None, SOON, "requests that wait for events"),

@@ -90,6 +90,10 @@ const INDEX_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Longest pause between two indexing steps.
 const MAX_INDEX_PAUSE: Duration = Duration::from_secs(1);
 
+/// Pause after an indexing step without load, as a multiple of the step's duration. Limits indexing to
+/// half of one core, for example after a large import.
+const IDLE_PAUSE_FACTOR: u32 = 1;
+
 /// Pause after an indexing step under load, as a multiple of the step's duration. Limits indexing
 /// to 1/32 of one core.
 const BUSY_PAUSE_FACTOR: u32 = 31;
@@ -102,15 +106,40 @@ pub async fn run_search_indexer(app: App) {
         let took = app.clock().monotonic().saturating_sub(started);
         // More than one request per millisecond.
         let is_busy = u128::from(request_count() - requests_before) > took.as_millis();
-        let pause = match step {
-            Ok(step) if step.has_more && is_busy => took * BUSY_PAUSE_FACTOR,
-            Ok(step) if step.has_more => Duration::ZERO,
-            Ok(_) => INDEX_POLL_INTERVAL,
+        let has_more = match step {
+            Ok(step) => step.has_more,
             Err(error) => {
                 tracing::warn!(%error, "the search index could not be updated");
-                INDEX_POLL_INTERVAL
+                false
             }
         };
-        tokio::time::sleep(pause.min(MAX_INDEX_PAUSE)).await;
+        tokio::time::sleep(index_pause(took, has_more, is_busy)).await;
+    }
+}
+
+/// The pause after an indexing step that took so long.
+fn index_pause(took: Duration, has_more: bool, is_busy: bool) -> Duration {
+    match (has_more, is_busy) {
+        (false, _) => INDEX_POLL_INTERVAL,
+        // A long step must not shorten its share.
+        (true, false) => took * IDLE_PAUSE_FACTOR,
+        (true, true) => (took * BUSY_PAUSE_FACTOR).min(MAX_INDEX_PAUSE.max(took)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexing_uses_at_most_half_of_a_core_and_little_under_load() {
+        let millis = Duration::from_millis;
+        for took in [1, 10, 5_000].map(millis) {
+            assert_eq!(index_pause(took, true, false), took);
+            assert!(index_pause(took, true, true) >= took);
+            assert_eq!(index_pause(took, false, false), INDEX_POLL_INTERVAL);
+        }
+        assert_eq!(index_pause(millis(10), true, true), millis(310));
+        assert_eq!(index_pause(millis(100), true, true), MAX_INDEX_PAUSE);
     }
 }

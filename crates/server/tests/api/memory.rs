@@ -57,6 +57,12 @@ async fn an_account_that_does_not_read_its_responses_is_refused_until_it_does() 
     refused.problem(503, "too-much-in-flight");
     assert_eq!(refused.header("retry-after"), Some("1"));
 
+    let write = app.create(&hello("write")).await;
+    write.problem(503, "too-much-in-flight");
+    let metrics = app.send(request(Method::GET, "/metrics", "", "")).await;
+    let counted = "galley_http_throttled_total{limit=\"response-bytes\"} 2\n";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
+
     assert_eq!(app.show(&small).await.status, 200, "small responses are sent");
     let others = path("2", "key-of-the-other");
     let list = app.send(request(Method::GET, &others, "token-of-the-other", "")).await;
@@ -103,6 +109,9 @@ async fn an_account_that_sends_many_large_bodies_at_a_time_is_refused() {
         tokio::task::yield_now().await;
     }
     app.send(post(incomplete())).await.problem(503, "too-much-in-flight");
+    let metrics = app.send(request(Method::GET, "/metrics", "", "")).await;
+    let counted = "galley_http_throttled_total{limit=\"request-bytes\"} 1\n";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
     drop(waiting);
     app.send(post(incomplete())).await.problem(408, "body-timeout");
 }

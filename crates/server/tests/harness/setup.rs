@@ -1,6 +1,7 @@
 //! The webhook context of tests: a resolver with fixed names, predictable secrets, and no network.
 
 use std::{
+    future::pending,
     io,
     net::SocketAddr,
     sync::{
@@ -16,6 +17,7 @@ use galley_server::delivery::{
     Failure, FailureKind, GetResponse, Keyring, PostReport, PostRequest, Random, Resolve,
     ResolvedTarget, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
 };
+use tokio::sync::Semaphore;
 
 /// The verify token of all receivers, which the examples of the API description use, too.
 pub(crate) const VERIFY_TOKEN: &str = "what-the-receiver-knows";
@@ -60,8 +62,11 @@ impl Random for Counting {
     }
 }
 
+/// The number of verifications that hang.
+pub(crate) static HANGING: Semaphore = Semaphore::const_new(0);
+
 /// Sends nothing. For a verification, the path of the URL selects the response: `/silent` none,
-/// `/403` that status, `/200` another body, and any other path the challenge if the token is right.
+/// `/hangs` one that never comes, `/403` that status, `/200` another body, and any other path the challenge if the token is right.
 struct Answering;
 
 #[async_trait]
@@ -82,6 +87,10 @@ impl WebhookClient for Answering {
             Some("silent") => {
                 let detail = "Connection refused.".to_owned();
                 return Err(Failure { kind: FailureKind::Unreachable, detail, hidden_cause: None });
+            }
+            Some("hangs") => {
+                HANGING.add_permits(1);
+                return pending().await;
             }
             Some("403") => (403, String::new()),
             Some("200") => (200, "<html>".to_owned()),

@@ -17,6 +17,7 @@ use galley_domain::{
 
 use super::parameters::Query;
 use crate::{
+    admission::Admission,
     api::{
         body::{is_json, read_all},
         problem::{Problem, ProblemKind},
@@ -36,17 +37,55 @@ pub(super) struct GraphBody {
 }
 
 impl GraphBody {
-    /// The text of the document.
-    pub(super) fn text(&self) -> &[u8] {
-        &self.text
+    /// Size of the text of the document.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
     }
 
-    /// The document. The text is parsed here, so a handler calls it once.
-    pub(super) fn document(&mut self) -> Result<Document<'_>, Problem> {
-        match self.form.take() {
-            Some(document) => Ok(document),
-            None => Ok(Document::parse(&self.text)?),
+    /// Parses or checks the text and its document. A large one waits for a processor, which is free
+    /// again afterwards. The text is parsed here, so a handler calls it once.
+    pub(super) async fn process<'b, T>(
+        &'b mut self,
+        admission: &Admission,
+        work: impl FnOnce(&'b [u8], Result<Document<'b>, Problem>) -> T,
+    ) -> T {
+        let (text, form) = (&*self.text, self.form.take());
+        admission.process(text.len(), || work(text, document(text, form))).await
+    }
+
+    /// Reads the text of a body. The document is in the query if the body is empty. An empty JSON
+    /// object is a document: some clients send one with every request.
+    async fn from_json(
+        admission: &Admission,
+        body: Bytes,
+        query: &Query,
+        limit: usize,
+    ) -> Result<Self, Problem> {
+        match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None => admission.process(query.len(), || from_form(query.pairs(), limit)).await,
+            Some(b'"') => {
+                let text = admission.process(body.len(), || unwrap_string(&body)).await?;
+                Ok(Self { text, form: None })
+            }
+            Some(_) => Ok(Self { text: body, form: None }),
         }
+    }
+
+    /// Reads a form. The query may contain fields that the body lacks.
+    async fn from_form(
+        admission: &Admission,
+        body: &[u8],
+        query: &Query,
+        limit: usize,
+    ) -> Result<Self, Problem> {
+        let work = || {
+            let pairs: Vec<_> = form_urlencoded::parse(body).collect();
+            let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
+            let in_body: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
+            let in_query = query.pairs().filter(|(name, _)| !in_body.contains(name));
+            from_form(pairs.chain(in_query), limit)
+        };
+        admission.process(body.len() + query.len(), work).await
     }
 }
 
@@ -58,25 +97,22 @@ impl FromRequest<App> for GraphBody {
         let limit = app.limits().body_bytes;
         if is_form(request.headers()) {
             let body = read_all(request, app, MAX_FORM_EXPANSION * limit).await?;
-            let pairs: Vec<_> = form_urlencoded::parse(&body).collect();
-            let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
-            // The query may contain fields that the body lacks.
-            let in_body: HashSet<&str> = pairs.clone().map(|(name, _)| name).collect();
-            let in_query = query.pairs().filter(|(name, _)| !in_body.contains(name));
-            return from_form(pairs.chain(in_query), limit);
+            return Self::from_form(app.admission(), &body, &query, limit).await;
         }
         if !is_json(request.headers()) {
             let detail = "Send `application/json` or `application/x-www-form-urlencoded`, in UTF-8 and without a content encoding.";
             return Err(Problem::of(ProblemKind::UnsupportedMediaType).detail(detail));
         }
         let body = read_all(request, app, limit).await?;
-        match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            // An empty body means that the query contains the document. An empty JSON object does
-            // not: some clients send one with every request.
-            None => from_form(query.pairs(), limit),
-            Some(b'"') => Ok(Self { text: unwrap_string(&body)?, form: None }),
-            Some(_) => Ok(Self { text: body, form: None }),
-        }
+        Self::from_json(app.admission(), body, &query, limit).await
+    }
+}
+
+/// The document of a form, or of its text.
+fn document<'t>(text: &'t [u8], form: Option<Document<'t>>) -> Result<Document<'t>, Problem> {
+    match form {
+        Some(document) => Ok(document),
+        None => Ok(Document::parse(text)?),
     }
 }
 
@@ -160,9 +196,56 @@ fn is_string_field(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
     use galley_domain::document::MAX_DEPTH;
 
     use super::*;
+    use crate::limits::Limits;
+
+    /// The result of some work that waits for a processor.
+    fn after_waiting<T>(admission: &Admission, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut poll = || work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let processors = admission.take_processors();
+        assert!(poll().is_pending(), "all processors are busy");
+        drop(processors);
+        let Poll::Ready(result) = poll() else { panic!("the processors are free") };
+        result
+    }
+
+    #[test]
+    fn a_large_body_of_any_kind_is_read_and_checked_when_a_processor_is_free() {
+        let admission = Admission::new(&Limits::default());
+        let query = Query::of(&"/".parse().unwrap());
+        let items = format!("[{}0]", "0,".repeat(10_000));
+        let form = format!("x={items}");
+        let mut body = after_waiting(
+            &admission,
+            GraphBody::from_form(&admission, form.as_bytes(), &query, 100_000),
+        )
+        .unwrap();
+        let check = |_: &[u8], document: Result<Document<'_>, Problem>| document.is_ok();
+        assert!(after_waiting(&admission, body.process(&admission, check)));
+
+        let quoted = Bytes::from(serde_json::to_string(&items).unwrap());
+        let read = GraphBody::from_json(&admission, quoted, &query, 100_000);
+        let mut body = after_waiting(&admission, read).unwrap();
+        assert!(after_waiting(&admission, body.process(&admission, check)));
+    }
+
+    #[tokio::test]
+    async fn a_small_body_never_waits_for_a_processor() {
+        let admission = Admission::new(&Limits::default());
+        let _processors = admission.take_processors();
+        let query = Query::of(&"/?x=1".parse().unwrap());
+        let mut body = GraphBody::from_form(&admission, b"y=2", &query, 1_000).await.unwrap();
+        let text = body.process(&admission, |text, _| text.to_owned()).await;
+        assert_eq!(text, br#"{"y":2,"x":1}"#);
+    }
 
     #[test]
     fn a_form_becomes_one_json_document() {
@@ -182,10 +265,11 @@ mod tests {
             let pairs: Vec<_> = form_urlencoded::parse(form.as_bytes()).collect();
             let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
             let mut body = from_form(pairs, 1_000).unwrap();
-            assert_eq!(str::from_utf8(body.text()).unwrap(), document, "{form}");
+            assert_eq!(str::from_utf8(&body.text).unwrap(), document, "{form}");
             // Not parsed from the text, but equal to it.
             let assembled = format!("{:?}", body.form.take().unwrap());
-            assert_eq!(assembled, format!("{:?}", body.document().unwrap()), "{form}");
+            let parsed = super::document(&body.text, None).unwrap();
+            assert_eq!(assembled, format!("{parsed:?}"), "{form}");
         }
     }
 
@@ -193,8 +277,9 @@ mod tests {
     fn the_fields_of_a_form_count_as_one_level_of_the_document() {
         let read = |depth: usize| {
             let value = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-            let mut body = from_form([("x", &*value)].into_iter(), 1_000).unwrap();
-            body.document().map(|document| document.root().get("x").is_some()).ok()
+            let body = from_form([("x", &*value)].into_iter(), 1_000).unwrap();
+            let document = document(&body.text, body.form);
+            document.map(|document| document.root().get("x").is_some()).ok()
         };
         assert_eq!(read(MAX_DEPTH - 1), Some(true));
         assert_eq!(read(MAX_DEPTH), None, "too deep for one document");

@@ -142,6 +142,7 @@ impl<S: RequiredScope> Caller<S> {
         if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
         }
+        throttling::admit(app, context, &token, S::SCOPE)?;
         let account = Arc::clone(&token.account);
         let is_account_edge = path.edge.is_some_and(|edge| ACCOUNT_EDGES.contains(&edge));
         if is_account_edge && path.node != account.id.to_string() {
@@ -157,7 +158,6 @@ impl<S: RequiredScope> Caller<S> {
             );
             return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
-        throttling::admit(app, context, &token)?;
         context.record_credentials(UsedCredentials {
             account: account.id,
             scope: S::SCOPE,

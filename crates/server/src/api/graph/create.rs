@@ -31,10 +31,9 @@ pub(super) async fn create(
     key: IdempotencyKey,
     body: GraphBody,
 ) -> Result<Response, Problem> {
-    let idempotency = key.for_request(&["POST", "message_templates"], body.text())?;
     let account = caller.account.id;
-    let mut warnings = 0;
-    let outcome = match read(&app, account, body, &mut warnings).await {
+    let CheckedBody { template, warnings, idempotency } = read(&app, account, key, body).await?;
+    let outcome = match template {
         Ok(template) => {
             let new = new_template(&app, &caller, template, idempotency);
             app.store().create_template(new).await?
@@ -53,18 +52,40 @@ pub(super) async fn create(
     Ok(response)
 }
 
+/// What is kept of a body while the request waits for the store.
+struct CheckedBody {
+    template: Result<Template, Problem>,
+    /// Number of warnings.
+    warnings: usize,
+    idempotency: Option<Idempotency>,
+}
+
 /// Reads a body as a template, counts its warnings and checks its samples. Body and document are
 /// dropped here, so that they take no memory while the request waits for the store.
 async fn read(
     app: &App,
     account: AccountId,
+    key: IdempotencyKey,
     mut body: GraphBody,
-    warning_count: &mut usize,
-) -> Result<Template, Problem> {
-    let document = samples::document_with_handles(app, &mut body)?;
-    let Checked { template, warnings } = Template::check(&document, &WHATSAPP);
-    *warning_count = warnings.count();
-    samples::checked(app, account, &document, template).await
+) -> Result<CheckedBody, Problem> {
+    let processed = body.process(app.admission(), |text, document| {
+        let idempotency = key.for_request(&["POST", "message_templates"], text);
+        let checked = document.map(|document| {
+            let document = samples::with_handles(app, document);
+            let checked = Template::check(&document, &WHATSAPP);
+            (document, checked)
+        });
+        (idempotency, checked)
+    });
+    let (idempotency, checked) = processed.await;
+    let idempotency = idempotency?;
+    let (template, warnings) = match checked {
+        Ok((document, Checked { template, warnings })) => {
+            (samples::checked(app, account, &document, template).await, warnings.count())
+        }
+        Err(problem) => (Err(problem), 0),
+    };
+    Ok(CheckedBody { template, warnings, idempotency })
 }
 
 /// A template to store, in the translation group of its name.

@@ -85,12 +85,17 @@ pub(super) async fn change(
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template_id()?;
     let mut body = GraphBody::from_request(request, app).await?;
-    let document = samples::document_with_handles(app, &mut body);
+    let bytes = body.len();
+    let parse = |_: &[u8], document: Result<_, Problem>| {
+        document.map(|document| samples::with_handles(app, document))
+    };
+    let document = body.process(app.admission(), parse).await;
     for _ in 0..MAX_EDIT_ATTEMPTS {
         let stored = app.store().template(caller.account.id, id).await?;
         let stored = stored.ok_or_else(|| unknown(&caller.node))?;
         let document = document.as_ref().map_err(Problem::clone)?;
-        let (edit, warnings) = Edit::check(document, &WHATSAPP, &stored.template);
+        let check = || Edit::check(document, &WHATSAPP, &stored.template);
+        let (edit, warnings) = app.admission().process(bytes, check).await;
         let edit = samples::checked(app, caller.account.id, document, edit).await?;
         let expected = Some(vec![stored.revision]);
         let change = TemplateChange { expected, ..caller.change(app, id) };

@@ -48,6 +48,11 @@ impl Query {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
+    /// Size of all parameters.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len() + value.len()).sum()
+    }
+
     /// A parameter that is present and not empty; the first one if it is repeated.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim());

@@ -3,21 +3,17 @@
 
 use galley_domain::{document::Document, id::AccountId, template::sample, violation::Violations};
 
-use super::body::{GraphBody, invalid};
+use super::body::invalid;
 use crate::{
     api::{problem::Problem, samples},
     app::App,
 };
 
-/// The document of a body, in which the URLs of samples are replaced with their handles, so that a
-/// client can send back a document that it has read.
-pub(super) fn document_with_handles<'b>(
-    app: &App,
-    body: &'b mut GraphBody,
-) -> Result<Document<'b>, Problem> {
-    let mut document = body.document()?;
+/// A document in which the URLs of samples are replaced with their handles, so that a client can send
+/// back a document that it has read.
+pub(super) fn with_handles<'b>(app: &App, mut document: Document<'b>) -> Document<'b> {
     samples::replace_urls(app, document.root_mut());
-    Ok(document)
+    document
 }
 
 /// Checks the samples of a document that was read as `read`. Returns what was read, or all

@@ -31,10 +31,15 @@ pub(super) async fn subscribe(
     caller: Caller<Webhooks>,
     mut body: GraphBody,
 ) -> Result<Response, Problem> {
-    let read = Subscription::read(&body.document()?);
-    let Some(Subscription { url, verify_token }) = read.map_err(Problem::invalid_webhook)? else {
+    let read = |_: &[u8], document: Result<_, Problem>| {
+        Subscription::read(&document?).map_err(Problem::invalid_webhook)
+    };
+    let Some(Subscription { url, verify_token }) = body.process(app.admission(), read).await?
+    else {
         return Ok(success());
     };
+    // The memory of a large body is free again while the receiver is verified.
+    drop(body);
     let account = caller.account.id;
     app.webhooks().check_endpoint(account, &url, Some(&verify_token)).await.map_err(|error| {
         error.log_hidden_cause(account);

@@ -34,6 +34,7 @@ use crate::{
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
         revocation::{UsedCredentials, revoked},
+        throttling::{self, REQUEST_BYTES},
     },
     app::App,
     json_writer::ObjectWriter,
@@ -108,7 +109,10 @@ impl FileDeclaration {
             Some(_) => None,
             None => Some(GraphBody::from_request(request, app).await?),
         };
-        let document = body.as_mut().map(GraphBody::document).transpose()?;
+        let document = match &mut body {
+            Some(body) => Some(body.process(app.admission(), |_, document| document).await?),
+            None => None,
+        };
         let text = |name: &str| {
             let in_body = document.as_ref().and_then(|it| it.root().get(name));
             let in_body = in_body.and_then(|value| match value {
@@ -144,7 +148,7 @@ pub(super) async fn append(
     let mut offset = offset(request.headers())?;
     check_before_reading(app, caller, id, offset, request.headers()).await?;
     let memory = app.request_memory().charge(caller.account.id, UPLOAD_CHUNK_BYTES).await;
-    let _memory = memory.ok_or(Problem::of(ProblemKind::TooMuchInFlight))?;
+    let _memory = memory.ok_or_else(|| throttling::too_many_bytes(app, REQUEST_BYTES))?;
     RequestContext::mark_upload(request.extensions());
     let mut revoked = pin!(revoked(app, UsedCredentials::of(request.extensions())));
     let mut body = request.into_body();

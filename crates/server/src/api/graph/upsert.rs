@@ -28,7 +28,7 @@ pub(super) async fn upsert(
     mut body: GraphBody,
 ) -> Result<Response, Problem> {
     // Authentication templates have no header, so there are no samples to check.
-    let templates = read(&body.document()?)?;
+    let templates = body.process(app.admission(), |_, document| read(&document?)).await?;
     let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
     let new_template = |it| create::new_template(&app, &caller, it, None);
     let new_templates = templates.into_iter().map(new_template).collect();

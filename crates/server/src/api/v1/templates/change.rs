@@ -28,16 +28,18 @@ pub(super) async fn edit(
     State(app): State<App>,
     caller: Caller<Write>,
     IfMatch(expected): IfMatch,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
     caller.require_v1_rulebook()?;
     let (edit, warnings) = {
-        let document = Document::parse(&body)?;
+        let document = body.process(&app, Document::parse).await?;
         // The fields that an edit cannot change never change, so the transaction need not compare
         // them.
         let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
         let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-        let (edit, warnings) = Edit::check(&document, caller.rulebook()?, &stored.template);
+        let rulebook = caller.rulebook()?;
+        let check = |_| Edit::check(&document, rulebook, &stored.template);
+        let (edit, warnings) = body.process(&app, check).await;
         (edit?, warnings.count())
     };
     let is_restored = matches!(edit, Edit::Restore(_));
@@ -56,10 +58,10 @@ pub(super) async fn review(
     State(app): State<App>,
     caller: Caller<Review>,
     IfMatch(expected): IfMatch,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let decision = Decision::read(&Document::parse(&body)?);
-    let Decision { trigger, reason } = decision.map_err(Problem::invalid_decision)?;
+    let read = |bytes| Decision::read(&Document::parse(bytes)?).map_err(Problem::invalid_decision);
+    let Decision { trigger, reason } = body.process(&app, read).await?;
     let change = change(&app, &caller, expected)?;
     let changed = app.store().review_template(change, trigger, reason).await?;
     Ok(template_response(&outcomes::changed(changed, trigger.as_str())?))

@@ -1,7 +1,6 @@
 //! Creating a template.
 
 use axum::{
-    body::Bytes,
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::Response,
@@ -30,12 +29,13 @@ pub(super) async fn create(
     State(app): State<App>,
     caller: Caller<Write>,
     key: IdempotencyKey,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
     caller.require_v1_rulebook()?;
-    let idempotency =
-        key.for_request(&["POST", &caller.phone_number_id, "message_templates"], &body);
-    let CheckedBody { read, warnings } = read(&caller, &body)?;
+    let call = ["POST", &caller.phone_number_id, "message_templates"];
+    let work = |bytes| (key.for_request(&call, bytes), read(&caller, bytes));
+    let (idempotency, read) = body.process(&app, work).await;
+    let CheckedBody { read, warnings } = read?;
     drop(body);
     let idempotency = idempotency?;
     let account = caller.account.id;
@@ -71,7 +71,7 @@ struct CheckedBody {
 
 /// Reads a body as a template with its unique key. The parsed document is dropped here, so that it
 /// takes no memory while the request waits for the store.
-fn read(caller: &Caller<Write>, body: &Bytes) -> Result<CheckedBody, Problem> {
+fn read(caller: &Caller<Write>, body: &[u8]) -> Result<CheckedBody, Problem> {
     let document = Document::parse(body)?;
     let rulebook = caller.rulebook()?;
     let Checked { template, warnings } = Template::check(&document, rulebook);

@@ -4,7 +4,8 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     document::Document,
     render::{self, Message, Rendered, Texts},
-    rulebook::V1,
+    rulebook::{Rulebook, V1},
+    template::Template,
     violation::Warning,
 };
 use serde::Serialize;
@@ -25,9 +26,9 @@ pub(super) async fn render(
     State(app): State<App>,
     caller: Caller<Read>,
     admitted: Admitted,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let values = Document::parse(&body)?;
+    let values = body.process(&app, Document::parse).await?;
     let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
     let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
     let status = stored.state.status().as_str();
@@ -38,20 +39,31 @@ pub(super) async fn render(
     // The live version is never purged: if it is missing, the template has just been deleted.
     let live = at_version(&app, &caller, stored, number).await?;
     let live = live.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-    let _processor = admitted.turn(&app, live.template.content().len()).await?;
+    let bytes = live.template.content().len().max(body.len());
+    admitted.take_turn(&app, bytes).await?;
     let rulebook = caller.rulebook()?;
+    let work = || rendered(&app, &live.template, rulebook, &values);
+    Ok(json(StatusCode::OK, app.admission().process(bytes, work).await?))
+}
+
+/// The body of the response.
+fn rendered(
+    app: &App,
+    template: &Template,
+    rulebook: &Rulebook,
+    values: &Document<'_>,
+) -> Result<String, Problem> {
     let Rendered { texts, payload } =
-        render::render(&live.template, rulebook, &values).map_err(Problem::invalid_values)?;
+        render::render(template, rulebook, values).map_err(Problem::invalid_values)?;
     // A template of the rulebook `whatsapp` has met WhatsApp's rules.
-    let found = (*rulebook == V1).then(|| {
-        (live.template.whatsapp_identity_warnings(), app.render_warnings().of(&live.template))
-    });
+    let found = (*rulebook == V1)
+        .then(|| (template.whatsapp_identity_warnings(), app.render_warnings().of(template)));
     let warnings = found
         .iter()
         .flat_map(|(identity, content)| identity.listed().iter().chain(content.listed()));
     let warnings = warnings.collect();
     let response = RenderResponse { texts, payload, warnings };
-    Ok(json(StatusCode::OK, serde_json::to_string(&response).unwrap_or_default()))
+    Ok(serde_json::to_string(&response).unwrap_or_default())
 }
 
 /// The rendered texts and the payload, and why WhatsApp cannot take it.

@@ -44,16 +44,17 @@ pub(super) async fn validate(
     State(app): State<App>,
     caller: Caller<Write>,
     parameters: Parameters,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
     let edited: Option<TemplateId> =
         parameters
             .only(&["template"])?
             .parse("template", "the id of a template", |id| id.parse().ok())?;
     let rulebook = caller.rulebook()?;
-    let checks = ConflictChecks { app: &app, account: &caller.account, rulebook, edited };
+    let (account, bytes) = (&caller.account, body.len());
+    let checks = ConflictChecks { app: &app, account, rulebook, edited, bytes };
     let stored = checks.edited_template().await?;
-    let mut document = Document::parse(&body)?;
+    let mut document = body.process(&app, Document::parse).await?;
     if rulebook.supports_translations {
         samples::replace_urls(&app, document.root_mut());
     }
@@ -107,6 +108,8 @@ struct ConflictChecks<'a> {
     rulebook: &'static Rulebook,
     /// The template that the document would edit. It does not conflict with itself.
     edited: Option<TemplateId>,
+    /// Size of the document.
+    bytes: usize,
 }
 
 impl ConflictChecks<'_> {
@@ -124,8 +127,12 @@ impl ConflictChecks<'_> {
             language: text("language").unwrap_or_default(),
             category: text("category").as_deref().and_then(Category::parse),
         };
-        let Checked { template, warnings } = Template::check(document, self.rulebook);
-        let text = template.as_ref().ok().and_then(MessageText::from_template);
+        let check = || {
+            let Checked { template, warnings } = Template::check(document, self.rulebook);
+            let text = template.as_ref().ok().and_then(MessageText::from_template);
+            (template, warnings, text)
+        };
+        let (template, warnings, text) = self.app.admission().process(self.bytes, check).await;
         let mut result = CheckResult::new(template.as_ref().err(), warnings, text);
         result.violations.extend(self.name_taken(&identity).await?);
         result.violations.extend(self.category_differs(&identity).await?);
@@ -139,7 +146,8 @@ impl ConflictChecks<'_> {
         stored: &StoredTemplate,
         document: &Document<'_>,
     ) -> Result<CheckResult, Problem> {
-        let (edit, warnings) = Edit::check(document, self.rulebook, &stored.template);
+        let check = || Edit::check(document, self.rulebook, &stored.template);
+        let (edit, warnings) = self.app.admission().process(self.bytes, check).await;
         let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
         if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.review) {
             let problem = Problem::invalid_transition(Trigger::Edit.as_str(), &refusal);

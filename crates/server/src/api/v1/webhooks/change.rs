@@ -29,11 +29,16 @@ use crate::{
 pub(super) async fn create(
     State(app): State<App>,
     caller: Caller<Webhooks>,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let read = Registration::read(&Document::parse(&body)?, &caller.account.rulebook);
+    let read = |bytes| {
+        let read = Registration::read(&Document::parse(bytes)?, &caller.account.rulebook);
+        read.map_err(Problem::invalid_webhook)
+    };
     let Registration { url, events, format, verify_token, secret } =
-        read.map_err(Problem::invalid_webhook)?;
+        body.process(&app, read).await?;
+    // The memory of a large body is free again while the receiver is verified.
+    drop(body);
     check_url(&app, &caller, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, secret.as_ref());
@@ -54,12 +59,14 @@ pub(super) async fn create(
 pub(super) async fn edit(
     State(app): State<App>,
     caller: Caller<Webhooks>,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let document = Document::parse(&body)?;
+    let document = body.process(&app, Document::parse).await?;
     let webhook = find(&app, &caller).await?;
-    let read = Change::read(&document, webhook.format);
+    let read = body.process(&app, |_| Change::read(&document, webhook.format)).await;
     let Change { url, verify_token, events, disabled } = read.map_err(Problem::invalid_webhook)?;
+    drop(document);
+    drop(body);
     // A token without a URL verifies the current URL again.
     if url.is_some() || verify_token.is_some() {
         let url = url.as_ref().unwrap_or(&webhook.url);
@@ -75,14 +82,16 @@ pub(super) async fn edit(
 pub(super) async fn rotate(
     State(app): State<App>,
     caller: Caller<Webhooks>,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let force = if body.is_empty() {
-        false
-    } else {
-        let read = Rotation::read(&Document::parse(&body)?);
-        read.map_err(Problem::invalid_webhook)?.force
+    let read = |bytes: &[u8]| {
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        let read = Rotation::read(&Document::parse(bytes)?);
+        read.map(|it| it.force).map_err(Problem::invalid_webhook)
     };
+    let force = body.process(&app, read).await?;
     let Webhook { account, id, format, .. } = find(&app, &caller).await?;
     let (secret, at) = (app.webhooks().new_secret(account, format, None), app.clock().now());
     let until = secret_overlap_end(format, at);

@@ -49,10 +49,11 @@ fn seq(text: &str) -> Option<u64> {
 pub(super) async fn replay(
     State(app): State<App>,
     caller: Caller<Webhooks>,
-    JsonBody(body): JsonBody,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
-    let read = webhook::Replay::read(&Document::parse(&body)?);
-    let selection = match read.map_err(Problem::invalid_webhook)? {
+    let read =
+        |bytes| webhook::Replay::read(&Document::parse(bytes)?).map_err(Problem::invalid_webhook);
+    let selection = match body.process(&app, read).await? {
         webhook::Replay::Event(seq) => Replay::One(seq),
         webhook::Replay::Since(start) => Replay::Since(start),
     };
