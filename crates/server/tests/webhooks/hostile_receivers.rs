@@ -102,8 +102,9 @@ const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[tokio::test]
 async fn a_chunk_size_with_very_many_zeros_costs_the_connection() {
-    let reply = format!("{CHUNKED}{}\r\n\r\n", "0".repeat(300 * 1_024));
-    let receiver = ScriptedReceiver::start(vec![vec![Reply::Send(reply), ok()], vec![ok()]]).await;
+    let zeros = format!("{}\r\n\r\n", "0".repeat(300 * 1_024));
+    let reply = Reply::SendInTwo(CHUNKED, zeros);
+    let receiver = ScriptedReceiver::start(vec![vec![reply, ok()], vec![ok()]]).await;
     let client = private_client(LONG_TIMEOUT);
     assert_eq!(status(&client, &receiver.url()).await, 200);
     assert_eq!(status(&client, &receiver.url()).await, 200);
@@ -112,7 +113,8 @@ async fn a_chunk_size_with_very_many_zeros_costs_the_connection() {
 
 #[tokio::test]
 async fn an_endless_chunk_size_ends_a_verification_request() {
-    let receiver = ScriptedReceiver::start(vec![vec![Reply::Endless(CHUNKED, "0")]]).await;
+    let reply = Reply::SendInTwo(CHUNKED, "0".repeat(300 * 1_024));
+    let receiver = ScriptedReceiver::start(vec![vec![reply]]).await;
     let target = private_guard().resolve(account(), &receiver.url()).await.unwrap();
     // Without the limit, this test waits for the long timeout and fails.
     let response = private_client(LONG_TIMEOUT).get(target).await.unwrap();

@@ -37,6 +37,8 @@ pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 pub(crate) enum Reply {
     /// Sends this and waits for the next request.
     Send(String),
+    /// Sends the first text, and the second one when the client has read it.
+    SendInTwo(&'static str, String),
     /// Sends this and closes.
     SendAndClose(&'static str),
     /// Closes with a TCP reset.
@@ -136,9 +138,11 @@ async fn play(
         let Some(request) = read_request(&mut stream).await else { return };
         requests.lock().unwrap().push(request);
         match reply {
-            Reply::Send(text) => {
-                // The client closes the connection if the text is too long.
-                if stream.write_all(text.as_bytes()).await.is_err() {
+            Reply::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Reply::SendInTwo(first, second) => {
+                stream.write_all(first.as_bytes()).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                if stream.write_all(second.as_bytes()).await.is_err() {
                     return;
                 }
             }
