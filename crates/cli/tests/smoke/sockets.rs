@@ -121,15 +121,10 @@ fn health_address(service: &Service) -> SocketAddr {
 
 #[test]
 fn the_health_listener_works_while_all_connections_are_busy() {
-    let (_dir, service) = started(&["health_listen=127.0.0.1:0", "max_connections=2"]);
+    let (_dir, service) = started(&["health_listen=127.0.0.1:0", "max_connections=1"]);
     let address = health_address(&service);
-    let mut busy: Vec<_> = (0..2)
-        .map(|_| {
-            let mut connection = Connection::open(service.address).unwrap();
-            connection.send(&long_poll().bytes()).unwrap();
-            connection
-        })
-        .collect();
+    let mut busy = Connection::open(service.address).unwrap();
+    busy.send(&long_poll().bytes()).unwrap();
     let get = |path: &str| {
         let mut connection = Connection::open(address).unwrap();
         connection.send(&Request::get(path).bytes()).unwrap();
@@ -152,7 +147,5 @@ fn the_health_listener_works_while_all_connections_are_busy() {
     assert_eq!(status.code(), Some(0));
     assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(idle.read_until_closed().unwrap(), b"");
-    for connection in &mut busy {
-        assert_eq!(connection.read_response().unwrap().status, 200);
-    }
+    assert_eq!(busy.read_response().unwrap().status, 200);
 }
