@@ -141,7 +141,10 @@ async fn play(
             Reply::Send(text) => stream.write_all(text.as_bytes()).await.unwrap(),
             Reply::SendInTwo(first, second) => {
                 stream.write_all(first.as_bytes()).await.unwrap();
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                // The runtime has one thread: meanwhile, the client reads it.
+                for _ in 0..1_000 {
+                    tokio::task::yield_now().await;
+                }
                 if stream.write_all(second.as_bytes()).await.is_err() {
                     return;
                 }
