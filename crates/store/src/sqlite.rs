@@ -3,6 +3,7 @@
 
 mod accounts;
 pub(crate) mod backup;
+mod buffered_index;
 mod cancellation;
 mod changes;
 mod checkpoint;

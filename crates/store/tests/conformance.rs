@@ -6,6 +6,7 @@ mod conformance {
     pub(crate) mod accounts;
     #[cfg(feature = "postgres-suite")]
     mod batches;
+    mod buffered_indexes;
     pub(crate) mod changes;
     pub(crate) mod clock;
     pub(crate) mod credentials;

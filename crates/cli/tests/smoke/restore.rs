@@ -187,6 +187,7 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
         stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
         DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
         account DROP COLUMN counting; \
+        DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
         PRAGMA user_version = 6";
     Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
     let dir = tempfile::tempdir().unwrap();

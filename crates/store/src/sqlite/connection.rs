@@ -19,7 +19,7 @@ const MIN_SQLITE_VERSION: i32 = 3_051_003;
 /// How long a statement waits for a lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much of the file a reader maps into memory; pages beyond are read with system calls.
+/// How much of the file a connection maps into memory; pages beyond are read with system calls.
 const MAX_MMAP_BYTES: i64 = 2 * 1_024 * 1_024 * 1_024;
 
 /// Why a file cannot be opened.
@@ -101,18 +101,23 @@ pub(crate) fn open_for_writing(
     connection.pragma_update(None, "page_size", 4_096)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "cache_size", -16 * 1_024)?;
+    connection.pragma_update(None, "cache_size", -8 * 1_024)?;
+    // Pages that are only read, such as those of the index of names, need no memory of their own.
+    connection.pragma_update(None, "mmap_size", MAX_MMAP_BYTES)?;
     // A background thread runs the checkpoints, not a commit: `checkpoint.rs`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 128 * 1_024 * 1_024)?;
     connection.set_prepared_statement_cache_capacity(96);
+    // A migration may replace a table that others refer to, which is not possible while SQLite checks
+    // the references.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    schema::migrate(&mut connection, schema_policy)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     for (setting, found, good) in durability_settings(&connection)? {
         if !good {
             return Err(OpenError::Setting { setting, found }.into());
         }
     }
-    schema::migrate(&mut connection, schema_policy)?;
     Ok(connection)
 }
 

@@ -15,6 +15,7 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::{
     SqliteStore,
+    buffered_index::{BufferedIndex, Lookup},
     cancellation::Cancellation,
     columns::{key, millis, template_id},
     index_state,
@@ -79,11 +80,24 @@ const MAX_SEARCH_BATCH: usize = 4_096;
 /// Takes the templates of a list in its order, until it returns `false`.
 type Visit<'v> = &'v mut dyn FnMut(StoredTemplate) -> bool;
 
-/// One page. `index` is the search index, if it is built.
+/// Begins to look up the unique key that the list filters by, if it does, before the transaction of
+/// the list.
+pub(super) fn look_up_name<'i>(
+    names: &'i BufferedIndex,
+    listing: &ListQuery,
+) -> Option<Lookup<'i>> {
+    match &listing.name {
+        Some(NameFilter::UniqueKey(unique_key)) => Some(names.lookup(unique_key_hash(unique_key))),
+        Some(NameFilter::TranslationGroup(_)) | None => None,
+    }
+}
+
+/// One page. `index` is the search index, if it is built; `name` is the result of [`look_up_name`].
 pub(super) fn page(
     connection: &Connection,
     index: Option<&Connection>,
     listing: &ListQuery,
+    name: Option<&Lookup<'_>>,
 ) -> Result<Page, StoreError> {
     // All statements read from one snapshot.
     let snapshot = connection.unchecked_transaction()?;
@@ -96,10 +110,10 @@ pub(super) fn page(
     };
     let mut page = PageBuilder::new(listing.limit);
     let wanted = listing.limit + 1;
-    find(&snapshot, index, listing, range, wanted, &mut |template| page.add(template))?;
+    find(&snapshot, index, listing, name, range, wanted, &mut |template| page.add(template))?;
     let mut is_beyond_cursor = false;
     if let Some(beyond) = IdRange::beyond_cursor(listing) {
-        find(&snapshot, index, listing, beyond, 1, &mut |_| {
+        find(&snapshot, index, listing, name, beyond, 1, &mut |_| {
             is_beyond_cursor = true;
             false
         })?;
@@ -112,11 +126,12 @@ fn find(
     connection: &Connection,
     index: Option<&Connection>,
     listing: &ListQuery,
+    name: Option<&Lookup<'_>>,
     range: IdRange,
     wanted: usize,
     visit: Visit<'_>,
 ) -> Result<(), StoreError> {
-    if let Some(mut ids) = ids_of_name(connection, listing)? {
+    if let Some(mut ids) = ids_of_name(connection, listing, name)? {
         ids.retain(|id| range.contains(*id));
         range.sort(&mut ids);
         let mut visit = |template| !listing.matches_words(&template) || visit(template);
@@ -136,11 +151,13 @@ fn find(
 fn ids_of_name(
     connection: &Connection,
     listing: &ListQuery,
+    name: Option<&Lookup<'_>>,
 ) -> Result<Option<Vec<TemplateId>>, StoreError> {
     Ok(match &listing.name {
-        Some(NameFilter::UniqueKey(unique_key)) => {
-            let hash = unique_key_hash(unique_key);
-            let conflict = templates::name_conflict(connection, listing.account, &hash)?;
+        Some(NameFilter::UniqueKey(_)) => {
+            let Some(name) = name else { return Ok(Some(Vec::new())) };
+            let id = name.finish(connection)?;
+            let conflict = templates::name_conflict(connection, listing.account, id, name.hash())?;
             Some(conflict.and_then(|conflict| conflict.existing_id).into_iter().collect())
         }
         Some(NameFilter::TranslationGroup(group)) => {
@@ -203,11 +220,12 @@ pub(super) fn count(
     connection: &Connection,
     index: Option<&Connection>,
     listing: &ListQuery,
+    name: Option<&Lookup<'_>>,
 ) -> Result<u64, StoreError> {
     let snapshot = connection.unchecked_transaction()?;
     if listing.name.is_some() {
         let mut count = 0;
-        find(&snapshot, index, listing, IdRange::ALL, usize::MAX, &mut |_| {
+        find(&snapshot, index, listing, name, IdRange::ALL, usize::MAX, &mut |_| {
             count += 1;
             true
         })?;

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use galley_domain::id::TemplateId;
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::{SqliteStore, backup, checksum, schema, writer::Batch};
+use super::{
+    SqliteStore, backup, buffered_index::Hash, checksum, columns::template_id, idempotency, schema,
+    writer::Batch,
+};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, RetentionCursor, StoreError, VERSION_OVERHEAD_BYTES,
     encoding::idempotency_cutoff,
@@ -40,20 +44,18 @@ impl MaintenanceStore for SqliteStore {
 }
 
 /// Number of idempotency records that one scan reads.
-const SCAN_ROWS: i64 = 2_000;
-
-type RecordKey = [u8; 16];
+const SCAN_ROWS: usize = 2_000;
 
 impl SqliteStore {
-    /// Deletes the expired idempotency records among the next ones and, at the start of a pass,
+    /// Deletes the oldest idempotency records, if they have expired, and, at the start of a pass,
     /// expired uploads.
     pub(super) async fn delete_next_expired_records(
         &self,
         from: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
-        let (expired, next) =
-            self.readers.read(|connection| find_expired_records(connection, from, at))?;
+        let expired = self.readers.read(|connection| find_expired_records(connection, at))?;
+        let last_key = expired.last().map(|(_, key)| *key).filter(|_| expired.len() == SCAN_ROWS);
         let removed = if expired.is_empty() {
             0
         } else {
@@ -61,47 +63,39 @@ impl SqliteStore {
         };
         let uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
-        Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
+        Ok(RetentionCursor { last_key, deleted_records: removed, deleted_uploads: uploads })
     }
 }
 
-/// Scans the next records. Returns the expired ones and where the next scan continues. Records have
-/// no index by age, because every create would pay for it; a slow scan suffices.
+/// The expired ones of the oldest records, which are in the order of their creation.
 fn find_expired_records(
     connection: &Connection,
-    from: RetentionCursor,
     at: Timestamp,
-) -> Result<(Vec<RecordKey>, Option<RecordKey>), StoreError> {
+) -> Result<Vec<(TemplateId, Hash)>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT key, created_at FROM idempotency WHERE key > ?1 ORDER BY key LIMIT ?2",
+        "SELECT template_id, key, created_at FROM idempotency ORDER BY template_id LIMIT ?1",
     )?;
-    let mut rows = query.query(params![from.last_key.unwrap_or_default(), SCAN_ROWS])?;
-    let (mut expired, mut last, mut scanned) = (Vec::new(), None, 0);
+    let mut rows = query.query([i64::try_from(SCAN_ROWS).unwrap_or(i64::MAX)])?;
+    let mut expired = Vec::new();
     while let Some(row) = rows.next()? {
-        let key: RecordKey = row.get(0)?;
-        if row.get::<_, i64>(1)? <= idempotency_cutoff(at) {
-            expired.push(key);
+        if row.get::<_, i64>(2)? <= idempotency_cutoff(at) {
+            expired.push((template_id(row, 0)?, row.get(1)?));
         }
-        last = Some(key);
-        scanned += 1;
     }
-    Ok((expired, last.filter(|_| scanned == SCAN_ROWS)))
+    Ok(expired)
 }
 
-/// Deletes the records, except those replaced since they were found.
+/// Deletes the records, except those deleted since they were found.
 fn delete_records(
     batch: &mut Batch<'_>,
-    expired: &[RecordKey],
+    expired: &[(TemplateId, Hash)],
     at: Timestamp,
 ) -> Result<usize, StoreError> {
-    let mut delete = batch
-        .connection()
-        .prepare_cached("DELETE FROM idempotency WHERE key = ?1 AND created_at <= ?2")?;
-    let mut removed = 0;
-    for record in expired {
-        removed += delete.execute(params![record, idempotency_cutoff(at)])?;
+    let mut deleted = 0;
+    for (id, key) in expired {
+        deleted += idempotency::delete_expired(batch, *id, *key, at)?;
     }
-    Ok(removed)
+    Ok(deleted)
 }
 
 /// The checks of `galley doctor`. The writer checks its own settings whenever it opens the file.
@@ -155,6 +149,7 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     if schema_version == schema::newest() {
         findings.extend(check_translations_and_media(connection)?);
         findings.push(check_stored_bytes(connection)?);
+        findings.push(check_indexes(connection)?);
     }
     if schema_version >= checksum::FIRST_SCHEMA {
         let (damaged, rows) = checksum::damaged_rows(connection)?;
@@ -188,6 +183,33 @@ fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
     let mut finding = count_finding("stored bytes", miscounted, "account", "miscounted");
     if miscounted > 0 {
         finding.detail.push_str(": correct them with --count-bytes");
+    }
+    Ok(finding)
+}
+
+/// Whether names are unique, and the indexes of names and idempotency keys contain exactly the rows
+/// that have been merged into them.
+fn check_indexes(connection: &Connection) -> Result<Finding, StoreError> {
+    let wrong: i64 = connection.query_row(
+        "WITH merged AS (SELECT name, merged_id FROM buffered_index) SELECT \
+         (SELECT count(*) FROM (SELECT 1 FROM template WHERE claim IS NOT NULL GROUP BY claim \
+         HAVING count(*) > 1)) + \
+         (SELECT count(*) FROM template t WHERE claim IS NOT NULL AND \
+         id <= (SELECT merged_id FROM merged WHERE name = 'template_name') AND \
+         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
+         (SELECT count(*) FROM template_name n WHERE \
+         claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id)) + \
+         (SELECT count(*) FROM idempotency i WHERE \
+         template_id <= (SELECT merged_id FROM merged WHERE name = 'idempotency_key') AND \
+         template_id IS NOT (SELECT template_id FROM idempotency_key k WHERE k.key = i.key)) + \
+         (SELECT count(*) FROM idempotency_key k WHERE \
+         key IS NOT (SELECT key FROM idempotency i WHERE i.template_id = k.template_id))",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut finding = count_finding("names and keys", wrong, "index entry", "wrong");
+    if wrong > 0 {
+        finding.detail.push_str(": restore a backup");
     }
     Ok(finding)
 }

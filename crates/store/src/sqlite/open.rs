@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     SqliteOptions,
+    buffered_index::BufferedIndexes,
     cancellation::Cancellation,
     connection,
     disk_space::DiskSpace,
@@ -27,6 +28,7 @@ pub struct SqliteStore {
     // checkpoints the whole WAL.
     pub(super) readers: Arc<ReaderPool>,
     pub(super) point_readers: Arc<PointReaders>,
+    pub(super) indexes: Arc<BufferedIndexes>,
     pub(super) event_notifier: Arc<EventNotifier>,
     /// Limits how many upload chunks are queued for the writer.
     pub(super) upload_permits: Semaphore,
@@ -64,21 +66,24 @@ impl SqliteStore {
         space.restore_reserve();
         let files = Arc::new(OpenFiles::of(path)?);
         let point_readers = Arc::new(PointReaders::of(Arc::clone(&files)));
+        let indexes = Arc::new(BufferedIndexes::new(options.max_buffered_entries));
         let event_notifier = Arc::<EventNotifier>::default();
         let write_health = Arc::new(WriteHealth::new());
         let shared = WriterShared {
             point_readers: Arc::clone(&point_readers),
+            indexes: Arc::clone(&indexes),
             event_notifier: Arc::clone(&event_notifier),
             files: Arc::clone(&files),
             space: Arc::clone(&space),
             health: Arc::clone(&write_health),
         };
         let writer = Writer::start(path.to_owned(), connection, shared, options)?;
-        let readers = Arc::new(ReaderPool::of(path, Arc::clone(&files)));
+        let readers = Arc::new(ReaderPool::of(path, Arc::clone(&files), Arc::clone(&indexes)));
         let upload_permits = Semaphore::new(uploads::MAX_QUEUED_CHUNKS);
         Ok(Self {
             readers,
             point_readers,
+            indexes,
             event_notifier,
             upload_permits,
             files,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::checkpoint;
+use super::{buffered_index, checkpoint};
 use crate::{SchemaPolicy, StoreError};
 
 /// When the store responds to a write.
@@ -28,6 +28,8 @@ pub struct SqliteOptions {
     pub schema_policy: SchemaPolicy,
     /// Number of WAL pages that triggers a checkpoint.
     pub checkpoint_pages: u32,
+    /// Number of index entries kept in memory that starts to merge them into the file.
+    pub max_buffered_entries: usize,
     /// Creates the store even if the search index of an earlier one is at its path.
     pub new_store: bool,
     /// Refuses writes of clients while the disk has less free space than this.
@@ -43,6 +45,7 @@ impl Default for SqliteOptions {
             acknowledge: Acknowledge::default(),
             schema_policy: SchemaPolicy::default(),
             checkpoint_pages: checkpoint::DEFAULT_CHECKPOINT_PAGES,
+            max_buffered_entries: buffered_index::DEFAULT_MAX_ENTRIES,
             new_store: false,
             min_free_bytes: 0,
             keeps_disk_reserve: false,

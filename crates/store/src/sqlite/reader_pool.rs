@@ -14,8 +14,8 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::Semaphore;
 
 use super::{
-    cancellation::Cancellation, connection, list, open_files::OpenFiles, search,
-    search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
+    buffered_index::BufferedIndexes, cancellation::Cancellation, connection, list,
+    open_files::OpenFiles, search, search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
 };
 use crate::{
     IndexProgress, IndexStep, ListQuery, Page, ReadKind, StoreError, partial_file::with_suffix,
@@ -35,6 +35,7 @@ const MAX_MEDIA_READS: usize = 4;
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
     store: ConnectionPool,
+    indexes: Arc<BufferedIndexes>,
     index: ConnectionPool,
     index_path: PathBuf,
     slots: ReadSlots,
@@ -50,9 +51,10 @@ pub(super) struct ReaderPool {
 }
 
 impl ReaderPool {
-    pub(super) fn of(store: &Path, files: Arc<OpenFiles>) -> Self {
+    pub(super) fn of(store: &Path, files: Arc<OpenFiles>, indexes: Arc<BufferedIndexes>) -> Self {
         Self {
             files,
+            indexes,
             store: ConnectionPool::default(),
             index: ConnectionPool::default(),
             index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
@@ -89,7 +91,10 @@ impl ReaderPool {
         cancellation: &Cancellation,
         listing: &ListQuery,
     ) -> Result<Page, StoreError> {
-        self.search(cancellation, listing, |store, index| list::page(store, index, listing))
+        let name = list::look_up_name(&self.indexes.names, listing);
+        self.search(cancellation, listing, |store, index| {
+            list::page(store, index, listing, name.as_ref())
+        })
     }
 
     /// Counts the templates of a list.
@@ -98,7 +103,10 @@ impl ReaderPool {
         cancellation: &Cancellation,
         listing: &ListQuery,
     ) -> Result<u64, StoreError> {
-        self.search(cancellation, listing, |store, index| list::count(store, index, listing))
+        let name = list::look_up_name(&self.indexes.names, listing);
+        self.search(cancellation, listing, |store, index| {
+            list::count(store, index, listing, name.as_ref())
+        })
     }
 
     /// Runs a list read, with the search index if the list needs it and the index is built. A

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0008_checksums.sql"),
     include_str!("../../migrations/sqlite/0009_clock_guard.sql"),
     include_str!("../../migrations/sqlite/0010_account_quotas.sql"),
+    include_str!("../../migrations/sqlite/0011_buffered_indexes.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -124,8 +125,12 @@ mod tests {
         let rows = "INSERT INTO account VALUES (1, 'a', 'v1', 'auto', 1, 0, NULL, 1); \
              INSERT INTO template VALUES (5, 1, NULL, x'00', 'n', 'en_US', 'UTILITY', 1, \
              'APPROVED', NULL, 1, 1, 1, 0, 0, '{\"components\":[]}'); \
+             INSERT INTO template SELECT 6, account_id, phone_id, NULL, 'deleted', language, \
+             category, allow_category_change, status, hold, version, live_version, revision, \
+             created_at, updated_at, content FROM template; \
              INSERT INTO event VALUES (1, 1, 'template.created', 5, 1, 0, 7, 'UTILITY', \
-             'APPROVED', NULL)";
+             'APPROVED', NULL); \
+             INSERT INTO idempotency VALUES (x'01', x'02', 5, 1, 1, 0)";
         connection.execute_batch(rows).unwrap();
     }
 
@@ -137,19 +142,40 @@ mod tests {
         let connection = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         assert_eq!(version(&connection).unwrap(), MIGRATIONS.len());
         let (actor, bucket): (i64, String) = connection
-            .query_row("SELECT actor, shelf FROM template", [], |row| {
+            .query_row("SELECT actor, shelf FROM template WHERE id = 5", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .unwrap();
         assert_eq!((actor, &*bucket), (7, "APPROVED UTILITY en_US"));
         let (group, limit): (Option<Vec<u8>>, Option<i64>) = connection
             .query_row(
-                "SELECT family, template_limit FROM template JOIN account ON account.id = account_id",
+                "SELECT family, template_limit FROM template JOIN account ON account.id = account_id \
+                 WHERE template.id = 5",
                 [],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .unwrap();
         assert_eq!((group, limit), (None, None), "no translation group and no limits");
+        let indexed: String = connection
+            .query_row(
+                "SELECT (SELECT group_concat(hex(claim) || ' ' || template_id) FROM template_name) \
+                 || ', ' || (SELECT group_concat(hex(key) || ' ' || template_id) FROM \
+                 idempotency_key) || ', ' || (SELECT hex(key) || ' ' || hex(payload) FROM \
+                 idempotency WHERE template_id = 5)",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(indexed, "00 5, 01 5, 01 02", "names and idempotency keys are indexed");
+        let merged: Vec<i64> = connection
+            .prepare("SELECT merged_id FROM buffered_index ORDER BY name")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(merged, [5, 6]);
+        assert!(connection.query_row("PRAGMA foreign_key_check", [], |_| Ok(())).is_err());
     }
 
     #[test]

@@ -17,9 +17,10 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-pub(super) use self::create::{Statements, create};
+pub(super) use self::create::{Statements, conflict_in, create};
 use super::{
     SqliteStore,
+    buffered_index::Hash,
     checksum::{self, template_checksum, template_columns},
     columns::{category, key, number, optional, status, template_id, timestamp},
     idempotency, translations, versions,
@@ -28,7 +29,7 @@ use crate::{
     CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, ReadKind, StoreError,
     StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
-    encoding::{LookupKeys, text_hash, unique_key_hash},
+    encoding::{LookupKeys, idempotency_hash, text_hash, unique_key_hash},
 };
 
 #[async_trait]
@@ -83,8 +84,11 @@ impl TemplateStore for SqliteStore {
         account: AccountId,
         unique_key: &str,
     ) -> Result<Option<NameConflict>, StoreError> {
-        let hash = unique_key_hash(unique_key);
-        self.point_readers.read(|connection| name_conflict(connection, account, &hash))
+        let lookup = self.indexes.names.lookup(unique_key_hash(unique_key));
+        self.point_readers.read(|connection| {
+            let id = lookup.finish(connection)?;
+            name_conflict(connection, account, id, lookup.hash())
+        })
     }
 
     async fn template_with_text(
@@ -102,7 +106,11 @@ impl TemplateStore for SqliteStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.point_readers.read(|connection| idempotency::record(connection, account, key, at))
+        let lookup = self.indexes.idempotency_keys.lookup(idempotency_hash(account, key));
+        self.point_readers.read(|connection| {
+            let id = lookup.finish(connection)?;
+            idempotency::record(connection, id, lookup.hash(), at)
+        })
     }
 }
 
@@ -122,17 +130,29 @@ pub(super) fn template_with_text(
     rows.next()?.map(|row| template_id(row, 0)).transpose()
 }
 
-/// The template that holds the unique key, if any. Its id is revealed only to its own account.
+/// The conflict with the template that the index of names has for the unique key, if it still holds
+/// it. Its id is revealed only to its own account.
 pub(super) fn name_conflict(
     connection: &Connection,
     account: AccountId,
-    unique_key: &[u8; 16],
+    id: Option<TemplateId>,
+    unique_key: Hash,
 ) -> Result<Option<NameConflict>, StoreError> {
-    let mut query =
-        connection.prepare_cached("SELECT id, account_id FROM template WHERE claim = ?1")?;
-    let mut rows = query.query([unique_key])?;
+    let Some(id) = id else { return Ok(None) };
+    let mut query = connection
+        .prepare_cached("SELECT id, account_id FROM template WHERE id = ?1 AND claim = ?2")?;
+    let mut rows = query.query(params![key(id.get()), unique_key])?;
     let owner = rows.next()?.map(KeyOwner::read).transpose()?;
     Ok(owner.map(|owner| owner.conflict_for(account)))
+}
+
+/// The hash of the unique key that a template holds; deleted templates hold none.
+pub(super) fn unique_key(
+    connection: &Connection,
+    id: TemplateId,
+) -> Result<Option<Hash>, StoreError> {
+    let mut query = connection.prepare_cached("SELECT claim FROM template WHERE id = ?1")?;
+    Ok(query.query_row([key(id.get())], |row| row.get(0))?)
 }
 
 /// One template with its newest version; deleted templates are not found.

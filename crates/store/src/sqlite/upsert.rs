@@ -1,7 +1,6 @@
 //! Creates or edits several templates atomically.
 
 use galley_domain::id::AccountId;
-use rusqlite::Connection;
 
 use super::{changes, templates, writer::Batch};
 use crate::{
@@ -33,7 +32,7 @@ fn one(
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
-    let stored = with_unique_key(batch.connection(), new.account, lookup_keys)?;
+    let stored = with_unique_key(batch, new.account, lookup_keys)?;
     Ok(match plan(new, stored) {
         Upsert::Create => created(templates::create(batch, new, lookup_keys)?),
         Upsert::Keep(template) => Ok(template),
@@ -45,11 +44,11 @@ fn one(
 
 /// The account's template that has the unique key.
 fn with_unique_key(
-    connection: &Connection,
+    batch: &Batch<'_>,
     account: AccountId,
     lookup_keys: &LookupKeys,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let conflict = templates::name_conflict(connection, account, &lookup_keys.unique_key)?;
+    let conflict = templates::conflict_in(batch, account, lookup_keys.unique_key)?;
     let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else { return Ok(None) };
-    templates::one(connection, account, id)
+    templates::one(batch.connection(), account, id)
 }

@@ -161,8 +161,8 @@ mod tests {
     use crate::{
         SchemaPolicy,
         sqlite::{
-            connection, disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
-            write_health::WriteHealth,
+            buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
+            open_files::OpenFiles, point_readers::PointReaders, write_health::WriteHealth,
         },
     };
 
@@ -184,6 +184,7 @@ mod tests {
         let files = Arc::new(OpenFiles::of(&path).unwrap());
         let shared = WriterShared {
             point_readers: Arc::new(PointReaders::of(Arc::clone(&files))),
+            indexes: Arc::new(BufferedIndexes::new(8)),
             event_notifier: Arc::default(),
             files,
             space: Arc::new(DiskSpace::of(&path, 0, false)),

@@ -353,6 +353,7 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
          account DROP COLUMN counting; \
+         DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();

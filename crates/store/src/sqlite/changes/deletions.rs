@@ -34,6 +34,9 @@ fn delete_planned(
     planned: &Planned,
     is_intact: bool,
 ) -> Result<(), StoreError> {
+    if let Some(unique_key) = templates::unique_key(batch.connection(), change.id)? {
+        batch.remove_unique_key(unique_key, change.id)?;
+    }
     batch
         .connection()
         .prepare_cached(

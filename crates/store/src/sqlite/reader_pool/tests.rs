@@ -17,7 +17,8 @@ fn readers(dir: &tempfile::TempDir) -> Arc<ReaderPool> {
     let path = dir.path().join("galley.db");
     connection::create_if_missing(&path, false).unwrap();
     drop(connection::open_for_writing(&path, crate::SchemaPolicy::Migrate).unwrap());
-    Arc::new(ReaderPool::of(&path, Arc::new(OpenFiles::of(&path).unwrap())))
+    let files = Arc::new(OpenFiles::of(&path).unwrap());
+    Arc::new(ReaderPool::of(&path, files, Arc::new(BufferedIndexes::new(8))))
 }
 
 fn account(id: u64) -> AccountId {

@@ -1,7 +1,7 @@
 //! SQL for creating templates, on the path that every create takes.
 
 use galley_domain::{
-    id::TemplateId,
+    id::{AccountId, TemplateId},
     template::{lifecycle::State, sample},
 };
 use rusqlite::{CachedStatement, Connection, params, types::ValueRef};
@@ -15,6 +15,7 @@ use crate::{
     },
     encoding::LookupKeys,
     sqlite::{
+        buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
         events, idempotency, limits, media, translations,
@@ -26,8 +27,8 @@ use crate::{
 pub(in crate::sqlite) struct Statements<'c> {
     insert: CachedStatement<'c>,
     pub(in crate::sqlite) append: CachedStatement<'c>,
-    find_record: CachedStatement<'c>,
-    insert_record: CachedStatement<'c>,
+    pub(in crate::sqlite) find_record: CachedStatement<'c>,
+    pub(in crate::sqlite) insert_record: CachedStatement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -37,8 +38,7 @@ impl<'c> Statements<'c> {
              allow_category_change, status, version, live_version, revision, created_at, \
              updated_at, content, actor, family, wording, checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
-             ?15, ?16) \
-             ON CONFLICT (claim) DO NOTHING",
+             ?15, ?16)",
         )?;
         Ok(Self {
             insert,
@@ -86,20 +86,20 @@ pub(in crate::sqlite) fn create(
     lookup_keys: &LookupKeys,
 ) -> Result<CreateOutcome, StoreError> {
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
-        && let Some(record) = idempotency::find(&mut batch.templates.find_record, key, new.at)?
+        && let Some(record) = idempotency::find_in(batch, key, new.at)?
     {
         return Ok(record.outcome_for(idempotency.payload));
     }
     let limits = batch.limits(new.account)?;
     let bytes = version_bytes(new.template.content());
     let exceeded = batch.stored_bytes(new.account)?.refusal(bytes);
-    if let Some(refusal) = refusal(batch.connection(), new, lookup_keys, limits, exceeded)? {
+    if let Some(refusal) = refusal(batch, new, lookup_keys, limits, exceeded)? {
         return Ok(refusal);
     }
     let id = batch.next_template(new.at)?;
     let template = &new.template;
     let state = State::initial(new.review);
-    let inserted = batch.templates.insert.execute(params![
+    batch.templates.insert.execute(params![
         key(id.get()),
         key(new.account.get()),
         new.phone,
@@ -117,12 +117,7 @@ pub(in crate::sqlite) fn create(
         lookup_keys.text,
         checksum(id, new, &state).stored(),
     ])?;
-    if inserted == 0 {
-        let conflict = name_conflict(batch.connection(), new.account, &lookup_keys.unique_key)?;
-        return Ok(CreateOutcome::NameInUse(
-            conflict.unwrap_or(NameConflict { existing_id: None }),
-        ));
-    }
+    batch.add_unique_key(lookup_keys.unique_key, id);
     if lookup_keys.references_media {
         let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
@@ -134,30 +129,31 @@ pub(in crate::sqlite) fn create(
         limits::count_create(batch, new.account, new.at)?;
     }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
-        idempotency::insert(
-            &mut batch.templates.insert_record,
-            key,
-            idempotency,
-            &template,
-            new.at,
-        )?;
+        idempotency::insert(batch, key, idempotency, &template, new.at)?;
     }
     Ok(CreateOutcome::Created(template))
 }
 
-/// Why a template cannot be created; `exceeded` is the quota that it does not fit into. The insert itself detects a name in use; it is checked here
-/// only to report it before a mismatching category or a reached limit.
+/// The conflict with the template that has the unique key, including those of this transaction.
+pub(in crate::sqlite) fn conflict_in(
+    batch: &Batch<'_>,
+    account: AccountId,
+    unique_key: Hash,
+) -> Result<Option<NameConflict>, StoreError> {
+    let id = batch.template_with_key(unique_key)?;
+    name_conflict(batch.connection(), account, id, unique_key)
+}
+
+/// Why a template cannot be created; `exceeded` is the quota that it does not fit into.
 fn refusal(
-    connection: &Connection,
+    batch: &Batch<'_>,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     limits: Option<AccountLimits>,
     exceeded: Option<Limit>,
 ) -> Result<Option<CreateOutcome>, StoreError> {
-    if new.translation_group.is_none() && limits.is_none() && exceeded.is_none() {
-        return Ok(None);
-    }
-    if let Some(conflict) = name_conflict(connection, new.account, &lookup_keys.unique_key)? {
+    let connection = batch.connection();
+    if let Some(conflict) = conflict_in(batch, new.account, lookup_keys.unique_key)? {
         return Ok(Some(CreateOutcome::NameInUse(conflict)));
     }
     if let Some(group) = new.translation_group {

@@ -11,6 +11,7 @@ use crate::{
     AccountLimits, StoreError,
     decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
     sqlite::{
+        buffered_index::{BufferedIndexes, Changes, Hash},
         columns::{key, millis, number},
         limits, templates,
     },
@@ -24,10 +25,33 @@ const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
 /// One open write transaction.
 pub(in crate::sqlite) struct Batch<'c> {
     connection: &'c Connection,
+    indexes: &'c BufferedIndexes,
+    index_changes: IndexChanges,
     pub(in crate::sqlite) templates: templates::Statements<'c>,
     last_template: Option<u64>,
     accounts: HashMap<AccountId, AccountSnapshot>,
     credentials_changed: bool,
+}
+
+/// What a transaction changes in the buffered indexes, which is applied once it is committed.
+#[derive(Clone)]
+pub(super) struct IndexChanges {
+    names: Changes,
+    idempotency_keys: Changes,
+}
+
+impl IndexChanges {
+    pub(super) fn apply(self, indexes: &BufferedIndexes) {
+        indexes.names.apply(self.names);
+        indexes.idempotency_keys.apply(self.idempotency_keys);
+    }
+}
+
+/// What is left to do when a transaction is committed.
+pub(super) struct ClosedBatch {
+    /// The newest event of each account that has new ones.
+    pub(super) newest_seqs: Vec<(AccountId, u64)>,
+    pub(super) index_changes: IndexChanges,
 }
 
 /// An account's row as this transaction sees it. Read once, regardless of the number of writes.
@@ -42,9 +66,17 @@ struct AccountSnapshot {
 
 impl<'c> Batch<'c> {
     /// The shared state of a transaction that was just begun on this connection.
-    pub(super) fn new(connection: &'c Connection) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        connection: &'c Connection,
+        indexes: &'c BufferedIndexes,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
             connection,
+            indexes,
+            index_changes: IndexChanges {
+                names: Changes::of(&indexes.names),
+                idempotency_keys: Changes::of(&indexes.idempotency_keys),
+            },
             templates: templates::Statements::prepare(connection)?,
             last_template: None,
             accounts: HashMap::new(),
@@ -54,6 +86,53 @@ impl<'c> Batch<'c> {
 
     pub(in crate::sqlite) fn connection(&self) -> &Connection {
         self.connection
+    }
+
+    /// The template that may have the unique key.
+    pub(in crate::sqlite) fn template_with_key(
+        &self,
+        unique_key: Hash,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        self.index_changes.names.find(&self.indexes.names, self.connection, unique_key)
+    }
+
+    /// Adds the unique key of a template that this transaction inserts.
+    pub(in crate::sqlite) fn add_unique_key(&mut self, unique_key: Hash, id: TemplateId) {
+        self.index_changes.names.add(unique_key, id);
+    }
+
+    /// Frees the unique key of a template.
+    pub(in crate::sqlite) fn remove_unique_key(
+        &mut self,
+        unique_key: Hash,
+        id: TemplateId,
+    ) -> Result<(), StoreError> {
+        let (names, connection) = (&self.indexes.names, self.connection);
+        self.index_changes.names.remove(names, connection, unique_key, id)
+    }
+
+    /// The template that may have been created with the idempotency key.
+    pub(in crate::sqlite) fn template_created_with(
+        &self,
+        idempotency_key: Hash,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        let keys = &self.indexes.idempotency_keys;
+        self.index_changes.idempotency_keys.find(keys, self.connection, idempotency_key)
+    }
+
+    /// Adds the key of an idempotency record that this transaction inserts.
+    pub(in crate::sqlite) fn add_idempotency_key(&mut self, key: Hash, id: TemplateId) {
+        self.index_changes.idempotency_keys.add(key, id);
+    }
+
+    /// Removes the key of an idempotency record that this transaction deletes.
+    pub(in crate::sqlite) fn remove_idempotency_key(
+        &mut self,
+        key: Hash,
+        id: TemplateId,
+    ) -> Result<(), StoreError> {
+        let (keys, connection) = (&self.indexes.idempotency_keys, self.connection);
+        self.index_changes.idempotency_keys.remove(keys, connection, key, id)
     }
 
     /// Allocates a template id. Ids increase with time and with every template in the store.
@@ -83,11 +162,13 @@ impl<'c> Batch<'c> {
         work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
     ) -> Result<Result<T, R>, StoreError> {
         let (last_template, accounts) = (self.last_template, self.accounts.clone());
+        let index_changes = self.index_changes.clone();
         self.connection.prepare_cached("SAVEPOINT several")?.execute([])?;
         let outcome = work(self)?;
         if outcome.is_err() {
             self.connection.prepare_cached("ROLLBACK TO several")?.execute([])?;
             (self.last_template, self.accounts) = (last_template, accounts);
+            self.index_changes = index_changes;
         }
         self.connection.prepare_cached("RELEASE several")?.execute([])?;
         Ok(outcome)
@@ -171,10 +252,12 @@ impl<'c> Batch<'c> {
         self.credentials_changed = true;
     }
 
-    /// Writes the per-transaction state back. Returns the newest event of each account that has
-    /// new ones.
-    pub(super) fn close(self) -> Result<Vec<(AccountId, u64)>, StoreError> {
-        let mut newest = Vec::new();
+    /// Writes the per-transaction state back, at the end of the transaction.
+    pub(super) fn close(mut self) -> Result<ClosedBatch, StoreError> {
+        let (indexes, changes) = (self.indexes, &mut self.index_changes);
+        changes.names.merge(&indexes.names, self.connection)?;
+        changes.idempotency_keys.merge(&indexes.idempotency_keys, self.connection)?;
+        let mut newest_seqs = Vec::new();
         for (account, snapshot) in self.accounts {
             let bytes = snapshot.stored_bytes.change();
             if snapshot.has_new_events || bytes != 0 {
@@ -185,13 +268,13 @@ impl<'c> Batch<'c> {
                 ])?;
             }
             if snapshot.has_new_events {
-                newest.push((account, snapshot.last_seq));
+                newest_seqs.push((account, snapshot.last_seq));
             }
         }
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
         }
-        Ok(newest)
+        Ok(ClosedBatch { newest_seqs, index_changes: self.index_changes })
     }
 }
 

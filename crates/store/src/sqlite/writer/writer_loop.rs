@@ -14,12 +14,13 @@ use std::{
 use galley_domain::id::AccountId;
 use rusqlite::Connection;
 
-use super::{Batch, QueuedWrite, WriteError};
+use super::{Batch, QueuedWrite, WriteError, batch::ClosedBatch};
 use crate::{
     EventNotifier, SchemaPolicy, StoreError,
     sqlite::{
-        Acknowledge, SqliteOptions, checkpoint::Checkpointer, connection, disk_space::DiskSpace,
-        open_files::OpenFiles, point_readers::PointReaders, write_health::WriteHealth,
+        Acknowledge, SqliteOptions, buffered_index::BufferedIndexes, checkpoint::Checkpointer,
+        connection, disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
+        write_health::WriteHealth,
     },
 };
 
@@ -34,6 +35,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(100);
 pub(in crate::sqlite) struct WriterShared {
     /// The connections of point reads and the cache of what they read.
     pub(in crate::sqlite) point_readers: Arc<PointReaders>,
+    pub(in crate::sqlite) indexes: Arc<BufferedIndexes>,
     pub(in crate::sqlite) event_notifier: Arc<EventNotifier>,
     pub(in crate::sqlite) files: Arc<OpenFiles>,
     pub(in crate::sqlite) space: Arc<DiskSpace>,
@@ -49,6 +51,9 @@ pub(super) struct WriterLoop {
     shared: WriterShared,
     path: PathBuf,
     connection: Option<Connection>,
+    /// SQLite's `data_version`, which changes when another process has written. Empty if the buffered
+    /// indexes must be loaded.
+    data_version: Option<i64>,
     /// Declared after `connection`, which must be closed first.
     files: Arc<OpenFiles>,
     acknowledge: Acknowledge,
@@ -83,7 +88,7 @@ impl WriterLoop {
         shared: WriterShared,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
-        Ok(Self {
+        let mut writer_loop = Self {
             checkpointer: Checkpointer::start(
                 &path,
                 Arc::clone(&shared.files),
@@ -95,7 +100,10 @@ impl WriterLoop {
             acknowledge: options.acknowledge,
             schema_policy: options.schema_policy,
             path,
-        })
+            data_version: None,
+        };
+        writer_loop.load_indexes()?;
+        Ok(writer_loop)
     }
 
     /// Runs queued writes until the queue is closed.
@@ -202,10 +210,13 @@ impl WriterLoop {
         writes: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<NewestSeqs, BatchError> {
         self.shared.point_readers.end_idle_transactions();
-        let begun = self.files.check().and_then(|()| begin(self.connection()?));
-        begun.map_err(BatchError::NotBegun)?;
-        let run = self.connection().and_then(|connection| run_all(connection, writes));
-        let newest_seqs = run.map_err(|error| {
+        self.begin().map_err(|error| {
+            self.roll_back();
+            BatchError::NotBegun(error)
+        })?;
+        let indexes = Arc::clone(&self.shared.indexes);
+        let run = self.connection().and_then(|connection| run_all(connection, &indexes, writes));
+        let ClosedBatch { newest_seqs, index_changes } = run.map_err(|error| {
             self.roll_back();
             BatchError::WriteFailed(error)
         })?;
@@ -215,9 +226,33 @@ impl WriterLoop {
             std::thread::sleep(Duration::from_millis(20));
         }
         match self.commit() {
-            Ok(()) => Ok(newest_seqs),
+            Ok(()) => {
+                index_changes.apply(&indexes);
+                Ok(newest_seqs)
+            }
             Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
         }
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.files.check()?;
+        begin(self.connection()?)?;
+        self.load_indexes()
+    }
+
+    /// Loads the buffered indexes, unless they contain all that this process has not written.
+    fn load_indexes(&mut self) -> Result<(), StoreError> {
+        let indexes = Arc::clone(&self.shared.indexes);
+        let last = self.data_version;
+        let connection = self.connection()?;
+        let mut query = connection.prepare_cached("PRAGMA data_version")?;
+        let version = query.query_row([], |row| row.get(0))?;
+        drop(query);
+        if last != Some(version) {
+            indexes.load(connection)?;
+            self.data_version = Some(version);
+        }
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -243,6 +278,7 @@ impl WriterLoop {
         if self.connection.is_none() {
             self.files.check()?;
             self.connection = Some(connection::open_for_writing(&self.path, self.schema_policy)?);
+            self.data_version = None;
         }
         Ok(self.connection.as_mut().expect("just opened"))
     }
@@ -271,9 +307,10 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
 
 fn run_all(
     connection: &Connection,
+    indexes: &BufferedIndexes,
     writes: &mut [Box<dyn QueuedWrite>],
-) -> Result<NewestSeqs, StoreError> {
-    let mut batch = Batch::new(connection)?;
+) -> Result<ClosedBatch, StoreError> {
+    let mut batch = Batch::new(connection, indexes)?;
     for write in writes {
         // A panic in one write must not end the writer thread.
         let run = catch_unwind(AssertUnwindSafe(|| write.run(&mut batch)));

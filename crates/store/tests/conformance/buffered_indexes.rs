@@ -1,0 +1,242 @@
+//! Tests of the SQLite store's indexes of names and idempotency keys, whose newest entries are in
+//! memory. All of them merge after a few entries.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
+
+use galley_domain::{id::TemplateId, rulebook::Category};
+use galley_store::{
+    CreateOutcome, NewTemplate, RetentionCursor, SqliteStore, UpsertOutcome, sqlite::SqliteOptions,
+};
+
+use super::{
+    fixture::{
+        Shared, account, change, create, create_concurrently, done, new, noon, translation,
+        with_key,
+    },
+    uploads::assert_integrity,
+};
+
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+const MAX_ENTRIES: usize = 8;
+
+fn open(path: &Path) -> Shared {
+    let options = SqliteOptions { max_buffered_entries: MAX_ENTRIES, ..SqliteOptions::default() };
+    Arc::new(SqliteStore::open(path, &options).unwrap())
+}
+
+fn query_number(path: &Path, query: &str) -> usize {
+    let file = rusqlite::Connection::open(path).unwrap();
+    let number: i64 = file.query_row(query, [], |row| row.get(0)).unwrap();
+    usize::try_from(number).unwrap()
+}
+
+/// A small generator of repeatable random numbers (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (mixed ^ (mixed >> 27)) % limit
+    }
+}
+
+#[tokio::test]
+async fn names_are_unique_through_merges_deletions_and_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let mut store = open(&path);
+    let account = account(&store, "a").await;
+    let (mut random, mut expected) = (Random(1), HashMap::<String, TemplateId>::new());
+    for step in 0..1_500 {
+        let name = format!("name{}", random.below(120));
+        match (random.below(100), expected.get(&name).copied()) {
+            (0, _) => store = open(&path),
+            (1..30, Some(id)) => {
+                done(store.delete_template(change(account, id)).await.unwrap());
+                expected.remove(&name);
+            }
+            (_, holder) => match store.create_template(new(account, &name)).await.unwrap() {
+                CreateOutcome::Created(created) => {
+                    assert_eq!(holder, None, "step {step}: {name} was created twice");
+                    expected.insert(name.clone(), created.id);
+                }
+                CreateOutcome::NameInUse(conflict) => {
+                    assert_eq!(conflict.existing_id, holder, "step {step}: {name}");
+                }
+                other => panic!("{other:?}"),
+            },
+        }
+        let found = store.name_conflict(account, &name).await.unwrap();
+        let found = found.and_then(|conflict| conflict.existing_id);
+        assert_eq!(found, expected.get(&name).copied(), "step {step}: {name}");
+    }
+    assert!(query_number(&path, "SELECT count(*) FROM template_name") > MAX_ENTRIES);
+    assert_integrity(&store).await;
+}
+
+#[tokio::test]
+async fn idempotency_keys_are_found_through_merges_expiry_and_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let mut store = open(&path);
+    let account = account(&store, "a").await;
+    let (mut random, mut expected) = (Random(2), HashMap::<u8, (TemplateId, i64)>::new());
+    for step in 0..600 {
+        let (key, at) = (u8::try_from(random.below(60)).unwrap(), step * DAY / 200);
+        let request =
+            NewTemplate { at: noon(at), ..with_key(account, &format!("name{step}"), key, 1) };
+        let valid = expected.get(&key).filter(|(_, created_at)| at - created_at < DAY);
+        match store.create_template(request).await.unwrap() {
+            CreateOutcome::Created(created) => {
+                assert_eq!(valid, None, "step {step}: key {key} was used twice");
+                expected.insert(key, (created.id, at));
+            }
+            CreateOutcome::Replayed(created) => {
+                assert_eq!(Some(created.id), valid.map(|(id, _)| *id), "step {step}: key {key}");
+            }
+            other => panic!("{other:?}"),
+        }
+        match random.below(40) {
+            0 => store = open(&path),
+            1 => drop(store.delete_expired_records(RetentionCursor::default(), noon(at)).await),
+            _ => {}
+        }
+        let record = store.idempotency_record(account, [key; 16], noon(at)).await.unwrap();
+        assert_eq!(record.map(|record| record.created.id), expected.get(&key).map(|(id, _)| *id));
+    }
+    assert!(query_number(&path, "SELECT count(*) FROM idempotency_key") > MAX_ENTRIES);
+    assert_integrity(&store).await;
+}
+
+#[tokio::test]
+async fn entries_are_written_many_at_once_and_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path);
+    let account = account(&store, "a").await;
+    let merged = "SELECT count(*) FROM template_name";
+    for index in 0..MAX_ENTRIES {
+        create(&store, new(account, &format!("t{index}"))).await;
+    }
+    assert_eq!(query_number(&path, merged), 0, "the entries are in memory only");
+    // Each create merges two of them.
+    for index in 0..MAX_ENTRIES / 2 {
+        create(&store, new(account, &format!("u{index}"))).await;
+        let skipped = "SELECT count(*) FROM template WHERE name LIKE 't%' AND claim < \
+                       (SELECT max(claim) FROM template_name) AND \
+                       claim NOT IN (SELECT claim FROM template_name)";
+        assert_eq!(query_number(&path, merged), 2 * (index + 1));
+        assert_eq!(query_number(&path, skipped), 0);
+    }
+    let newest_merged = "SELECT merged_id = (SELECT max(id) FROM template WHERE name LIKE 't%') \
+                         FROM buffered_index WHERE name = 'template_name'";
+    assert_eq!(query_number(&path, newest_merged), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_creates_of_few_names_create_each_name_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("galley.db"));
+    let account = account(&store, "a").await;
+    let requests = (0..400).map(|index| new(account, &format!("name{}", index % 50))).collect();
+    let outcomes = create_concurrently(&store, requests).await;
+    let is_created = |outcome: &&CreateOutcome| matches!(outcome, CreateOutcome::Created(_));
+    assert_eq!(outcomes.iter().filter(is_created).count(), 50);
+    assert_integrity(&store).await;
+}
+
+#[tokio::test]
+async fn names_that_another_process_created_are_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let (mine, other) = (open(&path), open(&path));
+    let account = account(&mine, "a").await;
+    let mut names = HashSet::new();
+    for index in 0..4 * MAX_ENTRIES {
+        let name = format!("t{index}");
+        let (first, second) = if index % 3 == 0 { (&mine, &other) } else { (&other, &mine) };
+        let id = create(first, new(account, &name)).await;
+        let refused = second.create_template(new(account, &name)).await.unwrap();
+        let CreateOutcome::NameInUse(conflict) = refused else { panic!("{name}: {refused:?}") };
+        assert_eq!(conflict.existing_id, Some(id));
+        names.insert(name);
+    }
+    drop(other);
+    drop(mine);
+    let reopened = open(&path);
+    for name in &names {
+        assert!(reopened.name_conflict(account, name).await.unwrap().is_some(), "{name}");
+    }
+    assert_integrity(&reopened).await;
+}
+
+#[tokio::test]
+async fn a_refused_upsert_leaves_its_names_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("galley.db"));
+    let account = account(&store, "a").await;
+    create(&store, translation(account, "taken", "en_US", Category::Marketing)).await;
+    let refused = store
+        .upsert_templates(vec![
+            translation(account, "free", "en_US", Category::Marketing),
+            translation(account, "taken", "de_DE", Category::Utility),
+        ])
+        .await
+        .unwrap();
+    assert!(!matches!(refused, UpsertOutcome::Done(_)), "{refused:?}");
+    create(&store, translation(account, "free", "en_US", Category::Marketing)).await;
+    assert_integrity(&store).await;
+}
+
+#[tokio::test]
+async fn a_backup_taken_during_a_merge_contains_all_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("galley.db"));
+    let account = account(&store, "a").await;
+    // One create after the start of a merge: two of its entries are in the file.
+    let names: Vec<_> = (0..=MAX_ENTRIES).map(|index| format!("t{index}")).collect();
+    for name in &names {
+        create(&store, new(account, name)).await;
+    }
+    let copy = dir.path().join("copy.db");
+    store.backup(&copy, false).await.unwrap();
+    assert_eq!(query_number(&copy, "SELECT count(*) FROM template_name"), 2);
+    let restored = open(&copy);
+    for name in &names {
+        let again = restored.create_template(new(account, name)).await.unwrap();
+        assert!(matches!(again, CreateOutcome::NameInUse(_)), "{name}: {again:?}");
+    }
+    assert_integrity(&restored).await;
+}
+
+#[tokio::test]
+async fn doctor_finds_wrong_entries_and_names_that_are_not_unique() {
+    for damage in [
+        "DELETE FROM template_name WHERE claim = (SELECT max(claim) FROM template_name)",
+        "UPDATE template_name SET template_id = template_id + 1",
+        "INSERT INTO template_name VALUES (x'00', 1)",
+        "UPDATE template SET claim = (SELECT claim FROM template WHERE name = 't14') \
+         WHERE name = 't15'",
+        "INSERT INTO idempotency_key VALUES (x'00', 1)",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        let store = open(&path);
+        let account = account(&store, "a").await;
+        for index in 0..2 * MAX_ENTRIES {
+            create(&store, new(account, &format!("t{index}"))).await;
+        }
+        assert_integrity(&store).await;
+        let file = rusqlite::Connection::open(&path).unwrap();
+        assert!(file.execute(damage, []).unwrap() > 0, "{damage}");
+        let findings = store.check_integrity().await.unwrap();
+        let failed: Vec<_> = findings.iter().filter(|it| !it.ok).map(|it| it.subject).collect();
+        assert!(failed.contains(&"names and keys"), "{damage}: {failed:?}");
+    }
+}
