@@ -26,8 +26,9 @@ use crate::StoreError;
 const FIRST_SCHEMA: usize = 11;
 
 /// Number of entries in memory that starts a merge. With more, more of them fall on one page; with
-/// fewer, less has to be read when the store is opened.
-pub(super) const DEFAULT_MAX_ENTRIES: usize = 32_768;
+/// fewer, less has to be read when the store is opened. Debug builds have fewer, so that tests with
+/// few templates merge, too.
+pub(super) const DEFAULT_MAX_ENTRIES: usize = if cfg!(debug_assertions) { 64 } else { 32_768 };
 
 /// Entries merged for each entry added: a merge ends before the next one is due.
 const MERGED_PER_ADDED: usize = 2;

@@ -4,7 +4,7 @@
 use super::{Harness, rng::seed, store_checks::CONSISTENCY_QUERIES, summary};
 
 /// Statements that plant an error, and part of one of the violations that the checks must report.
-const PLANTED: [(&str, &str); 20] = [
+const PLANTED: [(&str, &str); 21] = [
     // A change has two events.
     (
         "UPDATE account SET last_seq = last_seq + 1; \
@@ -76,6 +76,11 @@ const PLANTED: [(&str, &str); 20] = [
         "templates that are deleted",
     ),
     ("UPDATE template SET claim = NULL WHERE claim IS NOT NULL", "templates that are deleted"),
+    // A name is missing in its index, so that another template can be created with it.
+    (
+        "DELETE FROM template_name WHERE claim = (SELECT max(claim) FROM template_name)",
+        "merged names that are not in their index, or the reverse",
+    ),
     // Events that no request caused, or with another content.
     (
         "UPDATE event SET type = 'template.created', actor = 0 WHERE type = 'template.edited'",
@@ -85,16 +90,16 @@ const PLANTED: [(&str, &str); 20] = [
     // A template is missing, but other rows still refer to it.
     (
         "PRAGMA defer_foreign_keys = ON; DELETE FROM template WHERE version > 1; \
-         UPDATE idempotency SET template_id = 1; DELETE FROM event WHERE seq = 1",
+         UPDATE idempotency SET template_id = -template_id, key = x'00'; DELETE FROM event WHERE seq = 1",
         "is not in the database",
     ),
     // Two templates have one name; no request created one of them.
     (
         "UPDATE template SET name = 'twice'; \
          INSERT INTO template (id, account_id, name, language, category, allow_category_change, \
-         status, version, revision, created_at, updated_at, content) \
+         status, version, revision, created_at, updated_at, actor, content) \
          SELECT 1, account_id, name, language, category, allow_category_change, \
-         status, version, revision, created_at, updated_at, content FROM template LIMIT 1",
+         status, version, revision, created_at, updated_at, actor, content FROM template LIMIT 1",
         "was never requested",
     ),
 ];

@@ -202,7 +202,15 @@ fn create_temp_tables() -> String {
 const DROP_TEMP_TABLES: &str = "DROP TABLE temp.any_version; DROP TABLE temp.numbered_event";
 
 /// Violations, and the queries that count them.
-pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 16] = [
+pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 17] = [
+    (
+        "merged names that are not in their index, or the reverse",
+        "SELECT (SELECT count(*) FROM template t WHERE claim IS NOT NULL AND id <= \
+         (SELECT merged_id FROM buffered_index WHERE name = 'template_name') AND \
+         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
+         (SELECT count(*) FROM template_name n WHERE \
+          claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id))",
+    ),
     (
         "templates without exactly one create event, as their first",
         "SELECT count(*) FROM template t WHERE '1 1' IS NOT \
@@ -282,8 +290,8 @@ pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 16] = [
         "SELECT count(*) FROM idempotency WHERE template_id NOT IN (SELECT id FROM template)",
     ),
     (
-        "templates with two idempotency records",
-        "SELECT count(*) FROM (SELECT 1 FROM idempotency GROUP BY template_id HAVING count(*) > 1)",
+        "idempotency keys with two records",
+        "SELECT count(*) FROM (SELECT 1 FROM idempotency GROUP BY key HAVING count(*) > 1)",
     ),
     (
         "names in use by two templates",
