@@ -69,9 +69,9 @@ CREATE TABLE new_idempotency (
     created_at  INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO new_idempotency
+INSERT OR REPLACE INTO new_idempotency
 SELECT template_id, key, payload, category, status, created_at FROM idempotency
-ORDER BY template_id;
+ORDER BY template_id, created_at;
 
 CREATE TABLE idempotency_key (
     key         BLOB    PRIMARY KEY,
@@ -79,17 +79,20 @@ CREATE TABLE idempotency_key (
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO idempotency_key
-SELECT key, template_id FROM idempotency ORDER BY key;
+SELECT key, template_id FROM new_idempotency ORDER BY key;
 
 DROP TABLE idempotency;
 ALTER TABLE new_idempotency RENAME TO idempotency;
 
--- Rows with higher ids than `merged_id` are not in their index yet.
+-- Rows with higher ids than `merged_id` are not in their index yet, except those up to `merging_id`
+-- whose hashes are at most `merged_hash`.
 CREATE TABLE buffered_index (
-    name      TEXT    PRIMARY KEY,
-    merged_id INTEGER NOT NULL
+    name        TEXT    PRIMARY KEY,
+    merged_id   INTEGER NOT NULL,
+    merging_id  INTEGER,
+    merged_hash BLOB
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO buffered_index VALUES
+INSERT INTO buffered_index (name, merged_id) VALUES
     ('template_name', (SELECT coalesce(max(id), 0) FROM template)),
     ('idempotency_key', (SELECT coalesce(max(template_id), 0) FROM idempotency));

@@ -310,7 +310,7 @@ pub struct Credential {
 /// The position of a retention pass over the idempotency records, and what its last step deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetentionCursor {
-    /// The key of the last record checked; `None` before the first step and after the last.
+    /// The last key checked; `None` before the first step and after the last.
     pub last_key: Option<[u8; 16]>,
     /// How many records the last step deleted.
     pub deleted_records: usize,

@@ -6,20 +6,24 @@
 //! of the hashes, a few with every transaction: several of them fall on one page.
 //!
 //! The entries in memory are durable without being written: the indexed row contains the hash, and
-//! `buffered_index.merged_id` tells up to which row the entries are in the table. The newer rows are
+//! the table `buffered_index` tells up to which row the entries are in the table. The newer rows are
 //! read again when the store is opened.
 //!
-//! An entry is a candidate: the caller checks that the row still has the hash.
+//! An entry is a candidate: a lookup checks that the row still has the hash.
 
-use std::{
-    collections::HashMap,
-    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+mod buffer;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use galley_domain::id::TemplateId;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, Row, params};
 
-use super::columns::{key, template_id};
+pub(super) use self::buffer::Changes;
+use self::buffer::{Buffer, Progress};
+use super::{
+    columns::{key, number, template_id},
+    schema,
+};
 use crate::StoreError;
 
 /// The first schema with these indexes.
@@ -29,9 +33,6 @@ const FIRST_SCHEMA: usize = 11;
 /// fewer, less has to be read when the store is opened. Debug builds have fewer, so that tests with
 /// few templates merge, too.
 pub(super) const DEFAULT_MAX_ENTRIES: usize = if cfg!(debug_assertions) { 64 } else { 32_768 };
-
-/// Entries merged for each entry added: a merge ends before the next one is due.
-const MERGED_PER_ADDED: usize = 2;
 
 /// The first half of a SHA-256 hash.
 pub(super) type Hash = [u8; 16];
@@ -47,35 +48,15 @@ pub(super) struct BufferedIndexes {
 impl BufferedIndexes {
     pub(super) fn new(max_entries: usize) -> Self {
         Self {
-            names: BufferedIndex::new(
-                max_entries,
-                &Statements {
-                    merged_id: "SELECT merged_id FROM buffered_index WHERE name = 'template_name'",
-                    newer_rows: "SELECT id, claim FROM template WHERE id > ?1 AND claim IS NOT NULL",
-                    find: "SELECT template_id FROM template_name WHERE claim = ?1",
-                    insert: "INSERT OR REPLACE INTO template_name (claim, template_id) VALUES (?1, ?2)",
-                    delete: "DELETE FROM template_name WHERE claim = ?1 AND template_id = ?2",
-                    set_merged_id: "UPDATE buffered_index SET merged_id = ?1 WHERE name = 'template_name'",
-                },
-            ),
-            idempotency_keys: BufferedIndex::new(
-                max_entries,
-                &Statements {
-                    merged_id: "SELECT merged_id FROM buffered_index WHERE name = 'idempotency_key'",
-                    newer_rows: "SELECT template_id, key FROM idempotency WHERE template_id > ?1",
-                    find: "SELECT template_id FROM idempotency_key WHERE key = ?1",
-                    insert: "INSERT OR REPLACE INTO idempotency_key (key, template_id) VALUES (?1, ?2)",
-                    delete: "DELETE FROM idempotency_key WHERE key = ?1 AND template_id = ?2",
-                    set_merged_id: "UPDATE buffered_index SET merged_id = ?1 WHERE name = 'idempotency_key'",
-                },
-            ),
+            names: BufferedIndex::new(max_entries, &NAMES),
+            idempotency_keys: BufferedIndex::new(max_entries, &IDEMPOTENCY_KEYS),
         }
     }
 
     /// Reads the entries that are not in the tables. Called when the store is opened, and after
     /// another process has written to it.
     pub(super) fn load(&self, connection: &Connection) -> Result<(), StoreError> {
-        if super::schema::version(connection)? < FIRST_SCHEMA {
+        if schema::version(connection)? < FIRST_SCHEMA {
             return Ok(());
         }
         self.names.load(connection)?;
@@ -85,13 +66,44 @@ impl BufferedIndexes {
 
 /// The SQL of one index.
 struct Statements {
-    merged_id: &'static str,
+    progress: &'static str,
+    set_progress: &'static str,
+    /// The rows after an id.
     newer_rows: &'static str,
+    /// A row after an id that has the hash.
+    find_newer: &'static str,
+    /// A row that has the id and the hash.
+    check: &'static str,
     find: &'static str,
     insert: &'static str,
     delete: &'static str,
-    set_merged_id: &'static str,
 }
+
+const NAMES: Statements = Statements {
+    progress: "SELECT merged_id, merging_id, merged_hash FROM buffered_index \
+               WHERE name = 'template_name'",
+    set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
+                   WHERE name = 'template_name'",
+    newer_rows: "SELECT id, claim FROM template WHERE id > ?1 AND claim IS NOT NULL",
+    find_newer: "SELECT id FROM template WHERE id > ?1 AND claim = ?2",
+    check: "SELECT 1 FROM template WHERE id = ?1 AND claim = ?2",
+    find: "SELECT template_id FROM template_name WHERE claim = ?1",
+    insert: "INSERT OR REPLACE INTO template_name (claim, template_id) VALUES (?1, ?2)",
+    delete: "DELETE FROM template_name WHERE claim = ?1 AND template_id = ?2",
+};
+
+const IDEMPOTENCY_KEYS: Statements = Statements {
+    progress: "SELECT merged_id, merging_id, merged_hash FROM buffered_index \
+               WHERE name = 'idempotency_key'",
+    set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
+                   WHERE name = 'idempotency_key'",
+    newer_rows: "SELECT template_id, key FROM idempotency WHERE template_id > ?1",
+    find_newer: "SELECT template_id FROM idempotency WHERE template_id > ?1 AND key = ?2",
+    check: "SELECT 1 FROM idempotency WHERE template_id = ?1 AND key = ?2",
+    find: "SELECT template_id FROM idempotency_key WHERE key = ?1",
+    insert: "INSERT OR REPLACE INTO idempotency_key (key, template_id) VALUES (?1, ?2)",
+    delete: "DELETE FROM idempotency_key WHERE key = ?1 AND template_id = ?2",
+};
 
 /// An index whose newest entries are in memory. Only the writer changes it, after a commit.
 pub(super) struct BufferedIndex {
@@ -100,55 +112,13 @@ pub(super) struct BufferedIndex {
     buffer: RwLock<Buffer>,
 }
 
-/// The entries of committed rows that are not, or not all, in the table.
-#[derive(Default)]
-struct Buffer {
-    newest: HashMap<Hash, TemplateId>,
-    /// The entries of the current merge, ordered by hash, all older than `newest`. A removed one has
-    /// no id.
-    merging: Vec<(Hash, Option<TemplateId>)>,
-    /// How many of them are in the table.
-    merged: usize,
-    /// The highest id of them.
-    last_id: i64,
-}
-
-impl Buffer {
-    fn find(&self, hash: &Hash) -> Option<TemplateId> {
-        self.newest.get(hash).copied().or_else(|| {
-            let found = self.merging.binary_search_by(|(merging, _)| merging.cmp(hash)).ok()?;
-            self.merging[found].1
-        })
-    }
-
-    fn remove(&mut self, hash: &Hash, id: TemplateId) {
-        if self.newest.get(hash) == Some(&id) {
-            self.newest.remove(hash);
-        } else if let Ok(found) = self.merging.binary_search_by(|(merging, _)| merging.cmp(hash))
-            && self.merging[found].1 == Some(id)
-        {
-            self.merging[found].1 = None;
-        }
-    }
-
-    /// Starts the next merge, once there are enough entries and the last merge is complete.
-    fn start_merge(&mut self, max_entries: usize) {
-        if !self.merging.is_empty() || self.newest.len() < max_entries {
-            return;
-        }
-        let newest = std::mem::take(&mut self.newest);
-        self.last_id = newest.values().map(|id| key(id.get())).max().unwrap_or(0);
-        self.merging = newest.into_iter().map(|(hash, id)| (hash, Some(id))).collect();
-        self.merging.sort_unstable_by_key(|(hash, _)| *hash);
-        self.merged = 0;
-    }
-}
-
-/// A lookup of which the entries in memory have been searched.
+/// A lookup of which the memory has been searched, before the read transaction that finishes it: an
+/// entry leaves the memory after it was committed to the table.
 pub(super) struct Lookup<'i> {
     index: &'i BufferedIndex,
     hash: Hash,
-    buffered: Option<TemplateId>,
+    candidate: Option<TemplateId>,
+    highest_id: u64,
 }
 
 impl Lookup<'_> {
@@ -156,89 +126,37 @@ impl Lookup<'_> {
         self.hash
     }
 
-    /// The row that may have the hash, in a transaction that began after the lookup.
+    /// The row that has the hash, in a transaction that began after the lookup. Includes rows that
+    /// the memory does not contain yet, or that another process has committed.
     pub(super) fn finish(&self, connection: &Connection) -> Result<Option<TemplateId>, StoreError> {
-        match self.buffered {
-            Some(id) => Ok(Some(id)),
-            None => self.index.find_merged(connection, &self.hash),
+        let (sql, found) = (self.index.sql, self.find(connection)?);
+        if found.is_some() {
+            return Ok(found);
         }
-    }
-}
-
-/// The changes of a transaction to an index.
-#[derive(Clone, Default)]
-pub(super) struct Changes {
-    added: HashMap<Hash, TemplateId>,
-    removed: Vec<(Hash, TemplateId)>,
-    /// How many entries of the current merge are in the table once the transaction commits.
-    merged: usize,
-}
-
-impl Changes {
-    /// The changes of a transaction that was just begun.
-    pub(super) fn of(index: &BufferedIndex) -> Self {
-        Self { merged: index.read().merged, ..Self::default() }
+        let mut query = connection.prepare_cached(sql.find_newer)?;
+        let mut rows = query.query(params![key(self.highest_id), self.hash])?;
+        rows.next()?.map(|row| template_id(row, 0)).transpose()
     }
 
-    /// The row that may have the hash, including the rows of this transaction.
-    pub(super) fn find(
-        &self,
-        index: &BufferedIndex,
-        connection: &Connection,
-        hash: Hash,
-    ) -> Result<Option<TemplateId>, StoreError> {
-        match self.added.get(&hash) {
-            Some(id) => Ok(Some(*id)),
-            None => index.lookup(hash).finish(connection),
+    /// The row that has the hash, among those that this process knows.
+    fn find(&self, connection: &Connection) -> Result<Option<TemplateId>, StoreError> {
+        if let Some(id) = self.candidate
+            && self.check(connection, id)?
+        {
+            return Ok(Some(id));
         }
+        let mut query = connection.prepare_cached(self.index.sql.find)?;
+        let mut rows = query.query([self.hash])?;
+        let Some(id) = rows.next()?.map(|row| template_id(row, 0)).transpose()? else {
+            return Ok(None);
+        };
+        Ok(self.check(connection, id)?.then_some(id))
     }
 
-    /// Adds the entry of a row that this transaction inserts.
-    pub(super) fn add(&mut self, hash: Hash, id: TemplateId) {
-        self.added.insert(hash, id);
-    }
-
-    /// Removes the entry of a row that no longer has the hash.
-    pub(super) fn remove(
-        &mut self,
-        index: &BufferedIndex,
-        connection: &Connection,
-        hash: Hash,
-        id: TemplateId,
-    ) -> Result<(), StoreError> {
-        connection.prepare_cached(index.sql.delete)?.execute(params![hash, key(id.get())])?;
-        if self.added.get(&hash) == Some(&id) {
-            self.added.remove(&hash);
-        }
-        self.removed.push((hash, id));
-        Ok(())
-    }
-
-    /// Writes the next entries of the current merge to the table, at the end of the transaction.
-    pub(super) fn merge(
-        &mut self,
-        index: &BufferedIndex,
-        connection: &Connection,
-    ) -> Result<(), StoreError> {
-        let buffer = index.read();
-        let left = buffer.merging.len() - self.merged;
-        let count = left.min(MERGED_PER_ADDED * self.added.len());
-        if count == 0 {
-            return Ok(());
-        }
-        let mut insert = connection.prepare_cached(index.sql.insert)?;
-        for (hash, id) in &buffer.merging[self.merged..self.merged + count] {
-            if let Some(id) = id
-                && !self.removed.contains(&(*hash, *id))
-            {
-                insert.execute(params![hash, key(id.get())])?;
-            }
-        }
-        if count == left {
-            connection.prepare_cached(index.sql.set_merged_id)?.execute([buffer.last_id])?;
-        }
-        self.merged += count;
-        Ok(())
+    /// Whether the row of an entry still has the hash.
+    fn check(&self, connection: &Connection, id: TemplateId) -> Result<bool, StoreError> {
+        let mut query = connection.prepare_cached(self.index.sql.check)?;
+        Ok(query.exists(params![key(id.get()), self.hash])?)
     }
 }
 
@@ -247,47 +165,97 @@ impl BufferedIndex {
         Self { max_entries, sql, buffer: RwLock::default() }
     }
 
-    /// Begins a lookup, before the transaction that finishes it: an entry leaves the memory after
-    /// it was committed to the table.
+    /// Begins a lookup, before the transaction that finishes it.
     pub(super) fn lookup(&self, hash: Hash) -> Lookup<'_> {
-        Lookup { index: self, hash, buffered: self.read().find(&hash) }
+        let buffer = self.read();
+        let (candidate, highest_id) = (buffer.find(&hash), buffer.highest_id());
+        Lookup { index: self, hash, candidate, highest_id }
     }
 
-    fn find_merged(
+    /// The highest id of a row that has been merged or is in memory.
+    pub(super) fn highest_id(&self) -> u64 {
+        self.read().highest_id()
+    }
+
+    /// The row that has the hash, in the writer's transaction with these changes.
+    pub(super) fn find(
         &self,
+        changes: &Changes,
         connection: &Connection,
-        hash: &Hash,
+        hash: Hash,
     ) -> Result<Option<TemplateId>, StoreError> {
-        let mut query = connection.prepare_cached(self.sql.find)?;
-        let mut rows = query.query([hash])?;
-        rows.next()?.map(|row| template_id(row, 0)).transpose()
+        match changes.added.get(&hash) {
+            Some(id) => Ok(Some(*id)),
+            None => self.lookup(hash).find(connection),
+        }
+    }
+
+    /// Removes the entry of a row that no longer has the hash.
+    pub(super) fn remove(
+        &self,
+        changes: &mut Changes,
+        connection: &Connection,
+        hash: Hash,
+        id: TemplateId,
+    ) -> Result<(), StoreError> {
+        connection.prepare_cached(self.sql.delete)?.execute(params![hash, key(id.get())])?;
+        if changes.added.get(&hash) == Some(&id) {
+            changes.added.remove(&hash);
+        }
+        changes.removed.insert((hash, id));
+        Ok(())
+    }
+
+    /// Writes the next entries of the current merge to the table, at the end of the transaction.
+    pub(super) fn merge(
+        &self,
+        changes: &mut Changes,
+        connection: &Connection,
+    ) -> Result<(), StoreError> {
+        changes.step = self.read().next_step(changes);
+        let Some(step) = &changes.step else { return Ok(()) };
+        let mut insert = connection.prepare_cached(self.sql.insert)?;
+        for (hash, id) in &step.entries {
+            insert.execute(params![hash, key(id.get())])?;
+        }
+        let Progress { merged_id, merging } = step.progress;
+        let (merging_id, merged_hash) = merging.unzip();
+        connection.prepare_cached(self.sql.set_progress)?.execute(params![
+            key(merged_id),
+            merging_id.map(key),
+            merged_hash
+        ])?;
+        Ok(())
     }
 
     /// Applies the changes of a transaction that has been committed.
     pub(super) fn apply(&self, changes: Changes) {
-        let mut buffer = self.write();
-        for (hash, id) in &changes.removed {
-            buffer.remove(hash, *id);
+        self.write().apply(changes);
+        self.start_merge();
+    }
+
+    /// Starts the next merge if it is due. Its entries are sorted while lookups continue; no other
+    /// thread than the writer changes them.
+    fn start_merge(&self) {
+        let due = self.read().due_merge(self.max_entries);
+        if let Some(merge) = due {
+            self.write().start(merge);
         }
-        buffer.newest.extend(changes.added);
-        buffer.merged = changes.merged;
-        if buffer.merged == buffer.merging.len() {
-            (buffer.merging, buffer.merged) = (Vec::new(), 0);
-        }
-        buffer.start_merge(self.max_entries);
     }
 
     fn load(&self, connection: &Connection) -> Result<(), StoreError> {
-        let merged_id: Option<i64> =
-            connection.query_row(self.sql.merged_id, [], |row| row.get(0)).optional()?;
+        let mut query = connection.prepare(self.sql.progress)?;
+        let mut rows = query.query([])?;
+        let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let progress = read_progress(row)?;
         let mut query = connection.prepare(self.sql.newer_rows)?;
-        let mut rows = query.query([merged_id.unwrap_or(0)])?;
-        let mut buffer = Buffer::default();
+        let mut rows = query.query([key(progress.merged_id)])?;
+        let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
-            buffer.newest.insert(row.get(1)?, template_id(row, 0)?);
+            entries.push((template_id(row, 0)?, row.get(1)?));
         }
-        buffer.start_merge(self.max_entries);
-        *self.write() = buffer;
+        *self.write() = Buffer::load(progress, entries);
+        self.start_merge();
         Ok(())
     }
 
@@ -298,4 +266,12 @@ impl BufferedIndex {
     fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
         self.buffer.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn read_progress(row: &Row<'_>) -> Result<Progress, StoreError> {
+    let merging = match row.get::<_, Option<Hash>>(2)? {
+        Some(merged_hash) => Some((number(row, 1)?, merged_hash)),
+        None => None,
+    };
+    Ok(Progress { merged_id: number(row, 0)?, merging })
 }

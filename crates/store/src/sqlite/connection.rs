@@ -108,17 +108,24 @@ pub(crate) fn open_for_writing(
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 128 * 1_024 * 1_024)?;
     connection.set_prepared_statement_cache_capacity(96);
-    // A migration may replace a table that others refer to, which is not possible while SQLite checks
-    // the references.
-    connection.pragma_update(None, "foreign_keys", false)?;
-    schema::migrate(&mut connection, schema_policy)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
     for (setting, found, good) in durability_settings(&connection)? {
         if !good {
             return Err(OpenError::Setting { setting, found }.into());
         }
     }
-    Ok(connection)
+    // A migration may replace a table that others refer to, which is not possible while SQLite checks
+    // the references.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    schema::migrate(&mut connection, schema_policy)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let foreign_keys: i64 =
+        connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
+    match foreign_keys {
+        1 => Ok(connection),
+        found => {
+            Err(OpenError::Setting { setting: "foreign_keys", found: found.to_string() }.into())
+        }
+    }
 }
 
 /// Creates an empty file that only its owner can read. SQLite gives its WAL the same permissions.
@@ -203,15 +210,12 @@ fn try_open_exclusive(path: &Path) -> Result<Connection, StoreError> {
 /// The settings that durability depends on: name, current value, and whether that is safe.
 fn durability_settings(
     connection: &Connection,
-) -> Result<[(&'static str, String, bool); 3], StoreError> {
+) -> Result<[(&'static str, String, bool); 2], StoreError> {
     let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-    let foreign_keys: i64 =
-        connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
     Ok([
         ("journal_mode", journal.clone(), journal == "wal"),
         ("synchronous", synchronous.to_string(), synchronous == 2),
-        ("foreign_keys", foreign_keys.to_string(), foreign_keys == 1),
     ])
 }
 

@@ -13,6 +13,9 @@ use crate::{
     CreatedTemplate, Idempotency, IdempotencyRecord, StoreError, encoding::idempotency_cutoff,
 };
 
+/// Maximum number of records and of keys that one step of retention reads.
+const SCAN_ROWS: i64 = 2_000;
+
 pub(super) const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE template_id = ?1 AND key = ?2 AND created_at > ?3";
 
@@ -65,7 +68,7 @@ pub(super) fn insert(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     if let Some(expired) = batch.template_created_with(idempotency_key)? {
-        delete_expired(batch, expired, idempotency_key, at)?;
+        delete_expired(batch, expired, at)?;
     }
     batch.templates.insert_record.execute(params![
         key(created.id.get()),
@@ -79,19 +82,82 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// Deletes a record that has expired, and its key. Returns how many: none if it does not exist.
-pub(super) fn delete_expired(
-    batch: &mut Batch<'_>,
-    id: TemplateId,
-    idempotency_key: Hash,
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let delete = "DELETE FROM idempotency WHERE template_id = ?1 AND key = ?2 AND created_at <= ?3";
-    let deleted = batch.connection().prepare_cached(delete)?.execute(params![
-        key(id.get()),
-        idempotency_key,
-        idempotency_cutoff(at)
-    ])?;
-    batch.remove_idempotency_key(idempotency_key, id)?;
-    Ok(deleted)
+fn delete_expired(batch: &Batch<'_>, id: TemplateId, at: Timestamp) -> Result<usize, StoreError> {
+    let delete = "DELETE FROM idempotency WHERE template_id = ?1 AND created_at <= ?2";
+    let parameters = params![key(id.get()), idempotency_cutoff(at)];
+    Ok(batch.connection().prepare_cached(delete)?.execute(parameters)?)
+}
+
+/// What one step of retention deletes.
+#[derive(Default)]
+pub(super) struct Expired {
+    records: Vec<TemplateId>,
+    /// Keys without a record. They are deleted in their order, because the records of a day are
+    /// spread over the whole index.
+    keys: Vec<(Hash, TemplateId)>,
+    /// Where the next step continues in the index of keys.
+    pub(super) last_key: Option<Hash>,
+}
+
+impl Expired {
+    /// Finds the oldest records that have expired, and scans the next keys.
+    pub(super) fn find(
+        connection: &Connection,
+        after: Option<Hash>,
+        at: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let (cutoff, mut expired) = (idempotency_cutoff(at), Self::default());
+        let mut query = connection.prepare_cached(
+            "SELECT template_id, created_at FROM idempotency ORDER BY template_id LIMIT ?1",
+        )?;
+        let mut rows = query.query([SCAN_ROWS])?;
+        while let Some(row) = rows.next()? {
+            if row.get::<_, i64>(1)? <= cutoff {
+                expired.records.push(template_id(row, 0)?);
+            }
+        }
+        let mut query = connection.prepare_cached(
+            "SELECT k.template_id, k.key, i.created_at FROM idempotency_key k LEFT JOIN \
+             idempotency i ON i.template_id = k.template_id AND i.key = k.key \
+             WHERE k.key > ?1 ORDER BY k.key LIMIT ?2",
+        )?;
+        let mut rows = query.query(params![after.unwrap_or_default(), SCAN_ROWS])?;
+        let mut scanned = 0;
+        while let Some(row) = rows.next()? {
+            let (id, key) = (template_id(row, 0)?, row.get(1)?);
+            match row.get::<_, Option<i64>>(2)? {
+                Some(created_at) if created_at > cutoff => {}
+                // Found here, too, because an older record may have been created with a wrong clock
+                // and not have expired.
+                Some(_) => expired.records.push(id),
+                None => expired.keys.push((key, id)),
+            }
+            expired.last_key = Some(key);
+            scanned += 1;
+        }
+        if scanned < SCAN_ROWS {
+            expired.last_key = None;
+        }
+        Ok(expired)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.keys.is_empty()
+    }
+
+    /// Deletes what is still expired. Returns how many records.
+    pub(super) fn delete(&self, batch: &Batch<'_>, at: Timestamp) -> Result<usize, StoreError> {
+        let mut deleted = 0;
+        for id in &self.records {
+            deleted += delete_expired(batch, *id, at)?;
+        }
+        let mut delete_key = batch.connection().prepare_cached(
+            "DELETE FROM idempotency_key WHERE key = ?1 AND template_id = ?2 AND NOT EXISTS \
+             (SELECT 1 FROM idempotency i WHERE i.template_id = ?2 AND i.key = ?1)",
+        )?;
+        for (idempotency_key, id) in &self.keys {
+            delete_key.execute(params![idempotency_key, key(id.get())])?;
+        }
+        Ok(deleted)
+    }
 }

@@ -3,17 +3,12 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use galley_domain::id::TemplateId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{
-    SqliteStore, backup, buffered_index::Hash, checksum, columns::template_id, idempotency, schema,
-    writer::Batch,
-};
+use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, RetentionCursor, StoreError, VERSION_OVERHEAD_BYTES,
-    encoding::idempotency_cutoff,
 };
 
 #[async_trait]
@@ -43,59 +38,25 @@ impl MaintenanceStore for SqliteStore {
     }
 }
 
-/// Number of idempotency records that one scan reads.
-const SCAN_ROWS: usize = 2_000;
-
 impl SqliteStore {
-    /// Deletes the oldest idempotency records, if they have expired, and, at the start of a pass,
-    /// expired uploads.
+    /// Deletes the next expired idempotency records and, at the start of a pass, expired uploads.
     pub(super) async fn delete_next_expired_records(
         &self,
         from: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
-        let expired = self.readers.read(|connection| find_expired_records(connection, at))?;
-        let last_key = expired.last().map(|(_, key)| *key).filter(|_| expired.len() == SCAN_ROWS);
-        let removed = if expired.is_empty() {
+        let expired =
+            self.readers.read(|connection| Expired::find(connection, from.last_key, at))?;
+        let last_key = expired.last_key;
+        let deleted_records = if expired.is_empty() {
             0
         } else {
-            self.writer.write(move |batch| delete_records(batch, &expired, at)).await?
+            self.writer.write(move |batch| expired.delete(batch, at)).await?
         };
-        let uploads =
+        let deleted_uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
-        Ok(RetentionCursor { last_key, deleted_records: removed, deleted_uploads: uploads })
+        Ok(RetentionCursor { last_key, deleted_records, deleted_uploads })
     }
-}
-
-/// The expired ones of the oldest records, which are in the order of their creation.
-fn find_expired_records(
-    connection: &Connection,
-    at: Timestamp,
-) -> Result<Vec<(TemplateId, Hash)>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT template_id, key, created_at FROM idempotency ORDER BY template_id LIMIT ?1",
-    )?;
-    let mut rows = query.query([i64::try_from(SCAN_ROWS).unwrap_or(i64::MAX)])?;
-    let mut expired = Vec::new();
-    while let Some(row) = rows.next()? {
-        if row.get::<_, i64>(2)? <= idempotency_cutoff(at) {
-            expired.push((template_id(row, 0)?, row.get(1)?));
-        }
-    }
-    Ok(expired)
-}
-
-/// Deletes the records, except those deleted since they were found.
-fn delete_records(
-    batch: &mut Batch<'_>,
-    expired: &[(TemplateId, Hash)],
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let mut deleted = 0;
-    for (id, key) in expired {
-        deleted += idempotency::delete_expired(batch, *id, *key, at)?;
-    }
-    Ok(deleted)
 }
 
 /// The checks of `galley doctor`. The writer checks its own settings whenever it opens the file.
@@ -149,7 +110,7 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     if schema_version == schema::newest() {
         findings.extend(check_translations_and_media(connection)?);
         findings.push(check_stored_bytes(connection)?);
-        findings.push(check_indexes(connection)?);
+        findings.extend(check_indexes(connection)?);
     }
     if schema_version >= checksum::FIRST_SCHEMA {
         let (damaged, rows) = checksum::damaged_rows(connection)?;
@@ -187,31 +148,38 @@ fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
     Ok(finding)
 }
 
-/// Whether names are unique, and the indexes of names and idempotency keys contain exactly the rows
-/// that have been merged into them.
-fn check_indexes(connection: &Connection) -> Result<Finding, StoreError> {
-    let wrong: i64 = connection.query_row(
-        "WITH merged AS (SELECT name, merged_id FROM buffered_index) SELECT \
-         (SELECT count(*) FROM (SELECT 1 FROM template WHERE claim IS NOT NULL GROUP BY claim \
-         HAVING count(*) > 1)) + \
-         (SELECT count(*) FROM template t WHERE claim IS NOT NULL AND \
-         id <= (SELECT merged_id FROM merged WHERE name = 'template_name') AND \
-         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
-         (SELECT count(*) FROM template_name n WHERE \
-         claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id)) + \
-         (SELECT count(*) FROM idempotency i WHERE \
-         template_id <= (SELECT merged_id FROM merged WHERE name = 'idempotency_key') AND \
-         template_id IS NOT (SELECT template_id FROM idempotency_key k WHERE k.key = i.key)) + \
-         (SELECT count(*) FROM idempotency_key k WHERE \
-         key IS NOT (SELECT key FROM idempotency i WHERE i.template_id = k.template_id))",
+/// Whether names are unique, and the indexes of names and idempotency keys contain the rows that were
+/// merged into them. Keys of deleted records may be left.
+fn check_indexes(connection: &Connection) -> Result<[Finding; 2], StoreError> {
+    let repeated: i64 = connection.query_row(
+        "SELECT count(*) FROM (SELECT 1 FROM template WHERE claim IS NOT NULL GROUP BY claim \
+         HAVING count(*) > 1)",
         [],
         |row| row.get(0),
     )?;
-    let mut finding = count_finding("names and keys", wrong, "index entry", "wrong");
-    if wrong > 0 {
+    let wrong: i64 = connection.query_row(
+        "WITH progress AS (SELECT name, merged_id, coalesce(merging_id, 0) AS merging_id, \
+         coalesce(merged_hash, x'') AS merged_hash FROM buffered_index) SELECT \
+         2 - (SELECT count(*) FROM progress) + \
+         (SELECT count(*) FROM template t, progress p WHERE p.name = 'template_name' AND \
+         claim IS NOT NULL AND (id <= merged_id OR id <= merging_id AND claim <= merged_hash) AND \
+         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
+         (SELECT count(*) FROM template_name n WHERE \
+         claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id)) + \
+         (SELECT count(*) FROM idempotency i, progress p WHERE p.name = 'idempotency_key' AND \
+         (template_id <= merged_id OR template_id <= merging_id AND key <= merged_hash) AND \
+         template_id IS NOT (SELECT template_id FROM idempotency_key k WHERE k.key = i.key))",
+        [],
+        |row| row.get(0),
+    )?;
+    let mut findings = [
+        count_finding("names", repeated, "name", "used twice"),
+        count_finding("indexes", wrong, "entry", "wrong"),
+    ];
+    for finding in findings.iter_mut().filter(|finding| !finding.ok) {
         finding.detail.push_str(": restore a backup");
     }
-    Ok(finding)
+    Ok(findings)
 }
 
 /// A finding about rows of which there must be none.

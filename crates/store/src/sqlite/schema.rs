@@ -57,8 +57,8 @@ pub(super) fn migrate(
     connection: &mut Connection,
     schema_policy: SchemaPolicy,
 ) -> Result<(), StoreError> {
-    // Immediate: of two processes that start together, the second waits and finds the schema
-    // migrated.
+    // Immediate: of two processes that start together, the second waits (up to the busy timeout) and
+    // finds the schema migrated.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let application = application_id(&transaction)?;
     let tables: i64 =

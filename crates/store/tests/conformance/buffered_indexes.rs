@@ -5,11 +5,16 @@ use std::{
     collections::{HashMap, HashSet},
     path::Path,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
-use galley_domain::{id::TemplateId, rulebook::Category};
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    rulebook::Category,
+};
 use galley_store::{
-    CreateOutcome, NewTemplate, RetentionCursor, SqliteStore, UpsertOutcome, sqlite::SqliteOptions,
+    CreateOutcome, ListQuery, NameFilter, NewTemplate, RetentionCursor, SqliteStore, UpsertOutcome,
+    sqlite::SqliteOptions,
 };
 
 use super::{
@@ -17,6 +22,7 @@ use super::{
         Shared, account, change, create, create_concurrently, done, new, noon, translation,
         with_key,
     },
+    lists::{all, names as list_names},
     uploads::assert_integrity,
 };
 
@@ -139,6 +145,45 @@ async fn entries_are_written_many_at_once_and_in_order() {
     assert_eq!(query_number(&path, newest_merged), 1);
 }
 
+#[tokio::test]
+async fn frequent_restarts_do_not_keep_entries_from_being_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let account = account(&open(&path), "a").await;
+    for restart in 0..20 {
+        let store = open(&path);
+        for index in 0..MAX_ENTRIES / 4 {
+            create(&store, new(account, &format!("t{restart}_{index}"))).await;
+        }
+        let unmerged = "SELECT count(*) FROM template WHERE claim NOT IN \
+                        (SELECT claim FROM template_name)";
+        let unmerged = query_number(&path, unmerged);
+        assert!(unmerged < 2 * MAX_ENTRIES, "{unmerged} after {restart} restarts");
+        assert_integrity(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_kept_when_the_clock_goes_back_and_the_newest_templates_are_purged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path);
+    let account = account(&store, "a").await;
+    for index in 0..2 * MAX_ENTRIES {
+        let id = create(&store, new(account, &format!("t{index}"))).await;
+        if index > 1 {
+            done(store.delete_template(change(account, id)).await.unwrap());
+        }
+    }
+    drop(store);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    assert!(file.execute("DELETE FROM template WHERE claim IS NULL", []).unwrap() > MAX_ENTRIES);
+    let earlier = || NewTemplate { at: noon(-DAY), ..new(account, "earlier") };
+    create(&open(&path), earlier()).await;
+    let again = open(&path).create_template(earlier()).await.unwrap();
+    assert!(matches!(again, CreateOutcome::NameInUse(_)), "{again:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_creates_of_few_names_create_each_name_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,8 +196,27 @@ async fn concurrent_creates_of_few_names_create_each_name_once() {
     assert_integrity(&store).await;
 }
 
+/// Waits until a read sees the commit of another process, within a millisecond.
+async fn assert_found(
+    store: &Shared,
+    account: AccountId,
+    name: &str,
+    expected: Option<TemplateId>,
+) {
+    let started = Instant::now();
+    loop {
+        let found = store.name_conflict(account, name).await.unwrap();
+        let found = found.and_then(|conflict| conflict.existing_id);
+        if found == expected {
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "{name}: {found:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
-async fn names_that_another_process_created_are_in_use() {
+async fn names_and_keys_of_another_process_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let (mine, other) = (open(&path), open(&path));
@@ -162,11 +226,39 @@ async fn names_that_another_process_created_are_in_use() {
         let name = format!("t{index}");
         let (first, second) = if index % 3 == 0 { (&mine, &other) } else { (&other, &mine) };
         let id = create(first, new(account, &name)).await;
+        assert_found(second, account, &name, Some(id)).await;
+        let by_name = NameFilter::UniqueKey(name.clone());
+        let listing = ListQuery { name: Some(by_name), ..all(account) };
+        assert_eq!(list_names(second, listing).await, [&*name]);
         let refused = second.create_template(new(account, &name)).await.unwrap();
         let CreateOutcome::NameInUse(conflict) = refused else { panic!("{name}: {refused:?}") };
         assert_eq!(conflict.existing_id, Some(id));
         names.insert(name);
     }
+    // Deleted and created again by the other one, so that the entry in memory is wrong.
+    let id = create(&mine, new(account, "again")).await;
+    done(other.delete_template(change(account, id)).await.unwrap());
+    assert_found(&mine, account, "again", None).await;
+    let id = create(&other, new(account, "again")).await;
+    assert_found(&mine, account, "again", Some(id)).await;
+    names.insert("again".to_owned());
+    // And a record.
+    let CreateOutcome::Created(created) =
+        other.create_template(with_key(account, "keyed", 1, 1)).await.unwrap()
+    else {
+        panic!("the key is new")
+    };
+    // Reads see the commit within a millisecond.
+    let seen = async || mine.idempotency_record(account, [1; 16], noon(0)).await.unwrap();
+    let record = loop {
+        if let Some(record) = seen().await {
+            break record;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(record.created, created);
+    let again = mine.create_template(with_key(account, "keyed", 1, 1)).await.unwrap();
+    assert_eq!(again, CreateOutcome::Replayed(created));
     drop(other);
     drop(mine);
     let reopened = open(&path);
@@ -223,20 +315,24 @@ async fn doctor_finds_wrong_entries_and_names_that_are_not_unique() {
         "INSERT INTO template_name VALUES (x'00', 1)",
         "UPDATE template SET claim = (SELECT claim FROM template WHERE name = 't14') \
          WHERE name = 't15'",
-        "INSERT INTO idempotency_key VALUES (x'00', 1)",
+        "DELETE FROM idempotency_key WHERE key = (SELECT max(key) FROM idempotency_key)",
+        "DELETE FROM buffered_index WHERE name = 'idempotency_key'",
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("galley.db");
         let store = open(&path);
         let account = account(&store, "a").await;
         for index in 0..2 * MAX_ENTRIES {
-            create(&store, new(account, &format!("t{index}"))).await;
+            let key = u8::try_from(index).unwrap();
+            create(&store, with_key(account, &format!("t{index}"), key, 1)).await;
         }
         assert_integrity(&store).await;
         let file = rusqlite::Connection::open(&path).unwrap();
         assert!(file.execute(damage, []).unwrap() > 0, "{damage}");
         let findings = store.check_integrity().await.unwrap();
         let failed: Vec<_> = findings.iter().filter(|it| !it.ok).map(|it| it.subject).collect();
-        assert!(failed.contains(&"names and keys"), "{damage}: {failed:?}");
+        let expected: &[&str] =
+            if damage.starts_with("UPDATE template SET") { &["names"] } else { &["indexes"] };
+        assert!(expected.iter().all(|it| failed.contains(it)), "{damage}: {failed:?}");
     }
 }

@@ -34,7 +34,7 @@ pub(in crate::sqlite) struct Batch<'c> {
 }
 
 /// What a transaction changes in the buffered indexes, which is applied once it is committed.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct IndexChanges {
     names: Changes,
     idempotency_keys: Changes,
@@ -73,10 +73,7 @@ impl<'c> Batch<'c> {
         Ok(Self {
             connection,
             indexes,
-            index_changes: IndexChanges {
-                names: Changes::of(&indexes.names),
-                idempotency_keys: Changes::of(&indexes.idempotency_keys),
-            },
+            index_changes: IndexChanges::default(),
             templates: templates::Statements::prepare(connection)?,
             last_template: None,
             accounts: HashMap::new(),
@@ -88,12 +85,12 @@ impl<'c> Batch<'c> {
         self.connection
     }
 
-    /// The template that may have the unique key.
+    /// The template that has the unique key.
     pub(in crate::sqlite) fn template_with_key(
         &self,
         unique_key: Hash,
     ) -> Result<Option<TemplateId>, StoreError> {
-        self.index_changes.names.find(&self.indexes.names, self.connection, unique_key)
+        self.indexes.names.find(&self.index_changes.names, self.connection, unique_key)
     }
 
     /// Adds the unique key of a template that this transaction inserts.
@@ -107,32 +104,22 @@ impl<'c> Batch<'c> {
         unique_key: Hash,
         id: TemplateId,
     ) -> Result<(), StoreError> {
-        let (names, connection) = (&self.indexes.names, self.connection);
-        self.index_changes.names.remove(names, connection, unique_key, id)
+        let changes = &mut self.index_changes.names;
+        self.indexes.names.remove(changes, self.connection, unique_key, id)
     }
 
-    /// The template that may have been created with the idempotency key.
+    /// The template that was created with the idempotency key.
     pub(in crate::sqlite) fn template_created_with(
         &self,
         idempotency_key: Hash,
     ) -> Result<Option<TemplateId>, StoreError> {
-        let keys = &self.indexes.idempotency_keys;
-        self.index_changes.idempotency_keys.find(keys, self.connection, idempotency_key)
+        let (keys, changes) = (&self.indexes.idempotency_keys, &self.index_changes);
+        keys.find(&changes.idempotency_keys, self.connection, idempotency_key)
     }
 
     /// Adds the key of an idempotency record that this transaction inserts.
     pub(in crate::sqlite) fn add_idempotency_key(&mut self, key: Hash, id: TemplateId) {
         self.index_changes.idempotency_keys.add(key, id);
-    }
-
-    /// Removes the key of an idempotency record that this transaction deletes.
-    pub(in crate::sqlite) fn remove_idempotency_key(
-        &mut self,
-        key: Hash,
-        id: TemplateId,
-    ) -> Result<(), StoreError> {
-        let (keys, connection) = (&self.indexes.idempotency_keys, self.connection);
-        self.index_changes.idempotency_keys.remove(keys, connection, key, id)
     }
 
     /// Allocates a template id. Ids increase with time and with every template in the store.
@@ -142,7 +129,10 @@ impl<'c> Batch<'c> {
     ) -> Result<TemplateId, StoreError> {
         let last = match self.last_template {
             Some(last) => last,
-            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?,
+            // The row with the highest id may have been deleted. Its id is not used again, because
+            // the index of names contains all rows up to the last one that was merged.
+            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?
+                .max(self.indexes.names.highest_id()),
         };
         let next = galley_domain::id::next(last, millis(at));
         self.last_template = Some(next);
@@ -255,8 +245,8 @@ impl<'c> Batch<'c> {
     /// Writes the per-transaction state back, at the end of the transaction.
     pub(super) fn close(mut self) -> Result<ClosedBatch, StoreError> {
         let (indexes, changes) = (self.indexes, &mut self.index_changes);
-        changes.names.merge(&indexes.names, self.connection)?;
-        changes.idempotency_keys.merge(&indexes.idempotency_keys, self.connection)?;
+        indexes.names.merge(&mut changes.names, self.connection)?;
+        indexes.idempotency_keys.merge(&mut changes.idempotency_keys, self.connection)?;
         let mut newest_seqs = Vec::new();
         for (account, snapshot) in self.accounts {
             let bytes = snapshot.stored_bytes.change();

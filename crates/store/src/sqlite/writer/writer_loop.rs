@@ -240,18 +240,25 @@ impl WriterLoop {
         self.load_indexes()
     }
 
-    /// Loads the buffered indexes, unless they contain all that this process has not written.
+    /// Loads the buffered indexes if the connection is new, or if another process has written since
+    /// they were loaded.
     fn load_indexes(&mut self) -> Result<(), StoreError> {
-        let indexes = Arc::clone(&self.shared.indexes);
-        let last = self.data_version;
+        let WriterShared { indexes, point_readers, .. } = &self.shared;
+        let (indexes, point_readers) = (Arc::clone(indexes), Arc::clone(point_readers));
         let connection = self.connection()?;
         let mut query = connection.prepare_cached("PRAGMA data_version")?;
         let version = query.query_row([], |row| row.get(0))?;
         drop(query);
-        if last != Some(version) {
-            indexes.load(connection)?;
-            self.data_version = Some(version);
+        if self.data_version == Some(version) {
+            return Ok(());
         }
+        // Like a commit: entries may leave the memory that an open read transaction does not find in
+        // the table.
+        point_readers.before_commit();
+        let loaded = self.connection().and_then(|connection| indexes.load(connection));
+        point_readers.after_commit();
+        loaded?;
+        self.data_version = Some(version);
         Ok(())
     }
 
