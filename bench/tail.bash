@@ -72,13 +72,14 @@ run_tail_round() {
     measure_beside_creates tail/galley/read-during-creates --mode get --rate 1000 --ids "$work/ids-tail"
     record_tail_memory
     await_search "$tail_size"
-    run_tail_reads galley "$work/ids-tail"
+    run_tail_reads galley "$work/ids-spread"
+    run_tail_reads galley "$work/ids-tail" -any
 }
 
-# Measures reads and renders: SERVER IDS.
+# Measures reads and renders: SERVER IDS [LABEL-SUFFIX].
 run_tail_reads() {
-    measure "tail/$1/read" "$read_seconds" --mode get --ids "$2" --connections 256
-    measure "tail/$1/render" "$read_seconds" --mode post --ids "$2" --document "$values" \
+    measure "tail/$1/read${3:-}" "$read_seconds" --mode get --ids "$2" --connections 256
+    measure "tail/$1/render${3:-}" "$read_seconds" --mode post --ids "$2" --document "$values" \
         --path "$collection/{id}/render" --connections 256
 }
 
@@ -87,6 +88,8 @@ run_tail() {
     data=$work/data-tail
     start galley
     load seeding "${create[@]}" --requests "$tail_size" --connections 256 --ids-out "$work/ids-tail" >/dev/null
+    # 10,000 templates, spread evenly over all.
+    awk -v step="$((tail_size > 10000 ? tail_size / 10000 : 1))" 'NR % step == 0' "$work/ids-tail" >"$work/ids-spread"
     await_search "$tail_size"
     create_neighbour
     for ((round = 1; round <= rounds; round++)); do
