@@ -70,16 +70,16 @@ impl PointReaders {
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
         let commits = self.commits()?;
-        if is_committing(commits) {
-            let found =
-                self.read_at(commits, |connection| templates::one(connection, account, id))?;
-            return Ok(found.map(Arc::new));
-        }
-        if let Some(found) = self.cache.get(commits, account, id) {
+        let may_cache = !is_committing(commits);
+        if may_cache && let Some(found) = self.cache.get(commits, account, id) {
             return Ok(Some(found));
         }
         let found = self.read_at(commits, |connection| templates::one(connection, account, id))?;
-        Ok(found.map(|template| self.cache.insert(commits, account, template)))
+        let found = found.map(Arc::new);
+        if may_cache && let Some(template) = &found {
+            self.cache.insert(commits, account, template);
+        }
+        Ok(found)
     }
 
     /// Runs a read on the calling thread.
