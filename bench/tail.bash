@@ -44,23 +44,28 @@ record_tail_memory() {
         tee -a "$results"
 }
 
-# Measures one round; the server with many templates is running, and the ceiling is started beside it.
+# Keeps the server under test running under a NAME, for `select_server`; `cleanup` stops it if a run fails.
+park() { servers[$1]=$server ports[$1]=$port server=; }
+
+# Selects a parked server, which is no longer parked: NAME.
+unpark() {
+    select_server "$1"
+    unset "servers[$1]"
+}
+
+# Measures one round; the server with many templates is running, and others are started beside it.
 run_tail_round() {
     local neighbour_collection
-    # The server with many templates, which `cleanup` stops if a run fails.
-    servers[tail]=$server ports[tail]=$port server=
+    park tail
     data=$work/data-ceiling
     start ceiling
     measure_full_and_most ceiling
-    echo 1000000000000000 >"$work/ceiling-ids"
-    run_tail_reads ceiling "$work/ceiling-ids"
     stop
     data=$work/data-empty
     start galley
     measure tail/empty/full "$seconds" "${create[@]}" --connections 256
     stop
-    select_server tail
-    unset "servers[tail]"
+    unpark tail
     measure_full_and_most galley
     record_tail_memory
     measure tail/galley/key "$seconds" "${create_key[@]}" --connections 256
@@ -72,13 +77,38 @@ run_tail_round() {
     measure_beside_creates tail/galley/read-during-creates --mode get --rate 1000 --ids "$work/ids-tail"
     record_tail_memory
     await_search "$tail_size"
-    run_tail_reads galley "$work/ids-spread"
-    run_tail_reads galley "$work/ids-tail" -any
+    run_tail_reads
 }
 
-# Measures reads and renders: SERVER IDS [LABEL-SUFFIX].
+# Measures reads and renders, the ceiling and galley directly after each other: the speed of a shared machine
+# changes within minutes.
 run_tail_reads() {
+    park tail
+    data=$work/data-ceiling
+    start ceiling
+    echo 1000000000000000 >"$work/ceiling-ids"
+    measure_read ceiling "$work/ceiling-ids"
+    park ceiling
+    unpark tail
+    measure_read galley "$work/ids-spread"
+    park tail
+    unpark ceiling
+    measure_render ceiling "$work/ceiling-ids"
+    stop
+    unpark tail
+    measure_render galley "$work/ids-spread"
+    measure_read galley "$work/ids-tail" -any
+    measure_render galley "$work/ids-tail" -any
+    record_tail_memory
+}
+
+# SERVER IDS [LABEL-SUFFIX]
+measure_read() {
     measure "tail/$1/read${3:-}" "$read_seconds" --mode get --ids "$2" --connections 256
+}
+
+# SERVER IDS [LABEL-SUFFIX]
+measure_render() {
     measure "tail/$1/render${3:-}" "$read_seconds" --mode post --ids "$2" --document "$values" \
         --path "$collection/{id}/render" --connections 256
 }

@@ -139,6 +139,7 @@ impl PointReaders {
     /// Called by the writer after a commit, successful or not, and before it is acknowledged.
     pub(super) fn after_commit(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
+        self.cache.clear();
         self.end_idle_transactions();
     }
 

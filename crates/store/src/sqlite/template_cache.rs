@@ -20,7 +20,7 @@ use galley_domain::id::{AccountId, TemplateId};
 use crate::StoredTemplate;
 
 /// Size limit of the cache.
-const MAX_CACHE_BYTES: usize = 32 * 1_024 * 1_024;
+const MAX_CACHE_BYTES: usize = 16 * 1_024 * 1_024;
 
 /// Estimated size of an entry without the template's content.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
@@ -54,6 +54,17 @@ impl TemplateCache {
         }
         let (owner, template) = entries.templates.get(&id)?;
         (*owner == account).then(|| Arc::clone(template))
+    }
+
+    /// Frees the memory of the entries, which the next commit has invalidated.
+    pub(super) fn clear(&self) {
+        let is_empty = self.0.read().unwrap_or_else(PoisonError::into_inner).templates.is_empty();
+        if !is_empty {
+            let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let former = mem::take(&mut *entries);
+            drop(entries);
+            drop(former);
+        }
     }
 
     /// Caches a template that was read at that commit, if there is room for it.
@@ -103,7 +114,7 @@ mod tests {
     const COMMITS: u64 = 2;
     /// As many templates of this size fill the cache.
     const CONTENT_BYTES: usize = 256 * 1_024 - ENTRY_OVERHEAD_BYTES;
-    const FULL: u64 = 128;
+    const FULL: u64 = 64;
 
     fn account() -> AccountId {
         AccountId::new(1_000_000_000_000_001).unwrap()
@@ -163,14 +174,25 @@ mod tests {
         for number in 0..FULL {
             cache.insert(COMMITS, account(), &template(number));
         }
-        assert_eq!(cached(&cache, 0..FULL), 128);
+        assert_eq!(cached(&cache, 0..FULL), 64);
         let refused = template(FULL);
-        for _ in 0..MAX_REFUSALS * 128 {
+        for _ in 0..MAX_REFUSALS * 64 {
             cache.insert(COMMITS, account(), &refused);
         }
-        assert_eq!((cached(&cache, 0..FULL), cached(&cache, FULL..FULL + 1)), (128, 0));
+        assert_eq!((cached(&cache, 0..FULL), cached(&cache, FULL..FULL + 1)), (64, 0));
         cache.insert(COMMITS, account(), &refused);
         assert_eq!((cached(&cache, 0..FULL), cached(&cache, FULL..FULL + 1)), (0, 1));
+    }
+
+    #[test]
+    fn a_cleared_cache_does_not_return_templates_of_an_earlier_commit() {
+        let cache = TemplateCache::default();
+        cache.insert(COMMITS, account(), &template(1));
+        cache.clear();
+        assert_eq!(cached(&cache, 0..FULL), 0);
+        // Read before the commit, but inserted afterwards.
+        cache.insert(COMMITS - 2, account(), &template(1));
+        assert_eq!(cached(&cache, 0..FULL), 0);
     }
 
     #[test]
