@@ -165,6 +165,8 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     // Reads pages from the page cache, without a system call and a copy for each.
     connection.pragma_update(None, "mmap_size", MAX_MMAP_BYTES)?;
+    // Only pages of the WAL are cached, for each of about ten connections.
+    connection.pragma_update(None, "cache_size", -1_024)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
