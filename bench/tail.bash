@@ -119,7 +119,7 @@ run_tail() {
     start galley
     load seeding "${create[@]}" --requests "$tail_size" --connections 256 --ids-out "$work/ids-tail" >/dev/null
     # 10,000 templates, spread evenly over all.
-    awk -v step="$((tail_size > 10000 ? tail_size / 10000 : 1))" 'NR % step == 0' "$work/ids-tail" >"$work/ids-spread"
+    awk -v step="$((tail_size > 10000 ? tail_size / 10000 : 1))" 'NR % step == 0 && ++n <= 10000' "$work/ids-tail" >"$work/ids-spread"
     await_search "$tail_size"
     create_neighbour
     for ((round = 1; round <= rounds; round++)); do

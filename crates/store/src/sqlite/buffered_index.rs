@@ -53,6 +53,11 @@ impl BufferedIndexes {
         }
     }
 
+    /// The highest id of a row that has been merged or is in memory.
+    pub(super) fn highest_id(&self) -> u64 {
+        self.names.read().highest_id().max(self.idempotency_keys.read().highest_id())
+    }
+
     /// Reads the entries that are not in the tables. Called when the store is opened, and after
     /// another process has written to it.
     pub(super) fn load(&self, connection: &Connection) -> Result<(), StoreError> {
@@ -68,7 +73,7 @@ impl BufferedIndexes {
 struct Statements {
     progress: &'static str,
     set_progress: &'static str,
-    /// The rows after an id.
+    /// The rows after an id, with their hashes; deleted rows have none.
     newer_rows: &'static str,
     /// A row after an id that has the hash.
     find_newer: &'static str,
@@ -84,7 +89,7 @@ const NAMES: Statements = Statements {
                WHERE name = 'template_name'",
     set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
                    WHERE name = 'template_name'",
-    newer_rows: "SELECT id, claim FROM template WHERE id > ?1 AND claim IS NOT NULL",
+    newer_rows: "SELECT id, claim FROM template WHERE id > ?1",
     find_newer: "SELECT id FROM template WHERE id > ?1 AND claim = ?2",
     check: "SELECT 1 FROM template WHERE id = ?1 AND claim = ?2",
     find: "SELECT template_id FROM template_name WHERE claim = ?1",
@@ -172,11 +177,6 @@ impl BufferedIndex {
         Lookup { index: self, hash, candidate, highest_id }
     }
 
-    /// The highest id of a row that has been merged or is in memory.
-    pub(super) fn highest_id(&self) -> u64 {
-        self.read().highest_id()
-    }
-
     /// The row that has the hash, in the writer's transaction with these changes.
     pub(super) fn find(
         &self,
@@ -244,6 +244,9 @@ impl BufferedIndex {
     }
 
     fn load(&self, connection: &Connection) -> Result<(), StoreError> {
+        // Both queries see the same state, also outside of the writer's transaction.
+        let _snapshot =
+            connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
         let mut query = connection.prepare(self.sql.progress)?;
         let mut rows = query.query([])?;
         let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;

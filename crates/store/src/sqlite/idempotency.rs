@@ -33,14 +33,23 @@ pub(super) fn record(
     find(&mut connection.prepare_cached(FIND)?, id, idempotency_key, at)
 }
 
-/// The record with the key, including those of this transaction, if it has not expired.
+/// What a transaction finds with an idempotency key.
+pub(super) enum Found {
+    Nothing,
+    Record(IdempotencyRecord),
+    /// The template of a record that has expired.
+    Expired(TemplateId),
+}
+
+/// Looks the key up, including the records of this transaction.
 pub(super) fn find_in(
     batch: &mut Batch<'_>,
     idempotency_key: Hash,
     at: Timestamp,
-) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let Some(id) = batch.template_created_with(idempotency_key)? else { return Ok(None) };
-    find(&mut batch.templates.find_record, id, idempotency_key, at)
+) -> Result<Found, StoreError> {
+    let Some(id) = batch.template_created_with(idempotency_key)? else { return Ok(Found::Nothing) };
+    let record = find(&mut batch.templates.find_record, id, idempotency_key, at)?;
+    Ok(record.map_or(Found::Expired(id), Found::Record))
 }
 
 fn find(
@@ -59,7 +68,6 @@ fn find(
     Ok(Some(IdempotencyRecord { payload: row.get("payload")?, created }))
 }
 
-/// Replaces an expired record with the same key: a create that finds a valid one does not insert.
 pub(super) fn insert(
     batch: &mut Batch<'_>,
     idempotency_key: Hash,
@@ -67,9 +75,6 @@ pub(super) fn insert(
     created: &CreatedTemplate,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    if let Some(expired) = batch.template_created_with(idempotency_key)? {
-        delete_expired(batch, expired, at)?;
-    }
     batch.templates.insert_record.execute(params![
         key(created.id.get()),
         idempotency_key,
@@ -82,7 +87,12 @@ pub(super) fn insert(
     Ok(())
 }
 
-fn delete_expired(batch: &Batch<'_>, id: TemplateId, at: Timestamp) -> Result<usize, StoreError> {
+/// Deletes a record that has expired, for example before a new one with the same key is inserted.
+pub(super) fn delete_expired(
+    batch: &Batch<'_>,
+    id: TemplateId,
+    at: Timestamp,
+) -> Result<usize, StoreError> {
     let delete = "DELETE FROM idempotency WHERE template_id = ?1 AND created_at <= ?2";
     let parameters = params![key(id.get()), idempotency_cutoff(at)];
     Ok(batch.connection().prepare_cached(delete)?.execute(parameters)?)
@@ -136,7 +146,9 @@ impl Expired {
             scanned += 1;
         }
         if scanned < SCAN_ROWS {
-            expired.last_key = None;
+            // After the last key, the pass continues as long as there are many expired records.
+            let has_more = i64::try_from(expired.records.len()).is_ok_and(|it| it >= SCAN_ROWS);
+            expired.last_key = has_more.then_some([u8::MAX; 16]);
         }
         Ok(expired)
     }

@@ -172,14 +172,15 @@ fn check_indexes(connection: &Connection) -> Result<[Finding; 2], StoreError> {
         [],
         |row| row.get(0),
     )?;
-    let mut findings = [
-        count_finding("names", repeated, "name", "used twice"),
-        count_finding("indexes", wrong, "entry", "wrong"),
-    ];
-    for finding in findings.iter_mut().filter(|finding| !finding.ok) {
-        finding.detail.push_str(": restore a backup");
+    let mut names = count_finding("names", repeated, "name", "used twice");
+    if repeated > 0 {
+        names.detail.push_str(": restore a backup");
     }
-    Ok(findings)
+    let mut indexes = count_finding("indexes", wrong, "row", "wrong or missing");
+    if wrong > 0 {
+        indexes.detail.push_str(": rebuild them, see docs/operations/troubleshooting.md");
+    }
+    Ok([names, indexes])
 }
 
 /// A finding about rows of which there must be none.

@@ -131,13 +131,21 @@ impl PointReaders {
         Ok(self.commits.load(Ordering::Acquire))
     }
 
-    /// Called by the writer right before a commit.
-    pub(super) fn before_commit(&self) {
+    /// Runs the writer's commit, successful or not, which is acknowledged afterwards.
+    pub(super) fn during_commit<T>(&self, commit: impl FnOnce() -> T) -> T {
+        /// Ends the commit, also if it panics.
+        struct Commit<'r>(&'r PointReaders);
+        impl Drop for Commit<'_> {
+            fn drop(&mut self) {
+                self.0.after_commit();
+            }
+        }
         self.commits.fetch_add(1, Ordering::AcqRel);
+        let _commit = Commit(self);
+        commit()
     }
 
-    /// Called by the writer after a commit, successful or not, and before it is acknowledged.
-    pub(super) fn after_commit(&self) {
+    fn after_commit(&self) {
         self.commits.fetch_add(1, Ordering::AcqRel);
         self.cache.clear();
         self.end_idle_transactions();
@@ -212,11 +220,11 @@ mod tests {
             point_readers.read(select).unwrap()
         };
         assert_eq!(read(), 1);
-        point_readers.before_commit();
-        assert_eq!(read(), 1);
-        writer.execute("UPDATE t SET n = 2", []).unwrap();
-        assert_eq!(read(), 2);
-        point_readers.after_commit();
+        point_readers.during_commit(|| {
+            assert_eq!(read(), 1);
+            writer.execute("UPDATE t SET n = 2", []).unwrap();
+            assert_eq!(read(), 2);
+        });
         assert_eq!(read(), 2);
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Progress {
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     newest: HashMap<Hash, TemplateId>,
-    /// How many entries were added to `newest`, including those removed since.
+    /// How many rows are newer than those of the last merge, including deleted ones.
     added: usize,
     /// The current merge, with rows older than those of `newest`.
     merge: Option<Merge>,
@@ -81,7 +81,7 @@ impl Buffer {
     /// The buffer of a store that was just opened, with the rows after `merged_id`.
     pub(super) fn load(
         progress: Progress,
-        rows: impl IntoIterator<Item = (TemplateId, Hash)>,
+        rows: impl IntoIterator<Item = (TemplateId, Option<Hash>)>,
     ) -> Self {
         let merged_id = progress.merged_id;
         let mut buffer = Self { merged_id, highest_id: merged_id, ..Self::default() };
@@ -89,11 +89,12 @@ impl Buffer {
         for (id, hash) in rows {
             match progress.merging {
                 Some((last_id, merged_to)) if id.get() <= last_id => {
-                    if hash > merged_to {
-                        merging.push((hash, Some(id)));
-                    }
+                    merging.extend(hash.filter(|hash| *hash > merged_to).map(|it| (it, Some(id))));
                 }
-                _ => buffer.add(hash, id),
+                _ => {
+                    buffer.newest.extend(hash.map(|hash| (hash, id)));
+                    buffer.added += 1;
+                }
             }
             buffer.highest_id = buffer.highest_id.max(id.get());
         }
@@ -255,7 +256,7 @@ mod tests {
         let mut buffer = Buffer::default();
         commit(&mut buffer, added(&[1, 2, 3, 4]));
         let (_, progress) = commit(&mut buffer, added(&[5])).unwrap();
-        let rows = (1..=5).map(|number| (id(u64::from(number)), hash(number)));
+        let rows = (1..=5).map(|number| (id(u64::from(number)), Some(hash(number))));
         let mut buffer = Buffer::load(progress, rows);
         assert_eq!(buffer.highest_id(), 5);
         assert_eq!(buffer.find(&hash(1)), Some(id(1)));
@@ -275,5 +276,11 @@ mod tests {
         }
         let (merged, progress) = commit(&mut buffer, added(&[5])).unwrap();
         assert_eq!((merged, progress.merged_id), (vec![], 4));
+        // Nor do restarts in between.
+        let rows = (1..=4).map(|number| (id(number), None));
+        let mut buffer = Buffer::load(Progress::default(), rows);
+        assert_eq!(buffer.highest_id(), 4);
+        buffer.start(buffer.due_merge(MAX_ENTRIES).unwrap());
+        assert_eq!(commit(&mut buffer, Changes::default()).unwrap().1.merged_id, 4);
     }
 }

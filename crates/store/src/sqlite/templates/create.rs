@@ -18,7 +18,9 @@ use crate::{
         buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
-        events, idempotency, limits, media, translations,
+        events,
+        idempotency::{self, Found},
+        limits, media, translations,
         writer::Batch,
     },
 };
@@ -85,10 +87,13 @@ pub(in crate::sqlite) fn create(
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
 ) -> Result<CreateOutcome, StoreError> {
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency)
-        && let Some(record) = idempotency::find_in(batch, key, new.at)?
-    {
-        return Ok(record.outcome_for(idempotency.payload));
+    let mut expired = None;
+    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
+        match idempotency::find_in(batch, key, new.at)? {
+            Found::Record(record) => return Ok(record.outcome_for(idempotency.payload)),
+            Found::Expired(id) => expired = Some(id),
+            Found::Nothing => {}
+        }
     }
     let limits = batch.limits(new.account)?;
     let bytes = version_bytes(new.template.content());
@@ -129,6 +134,9 @@ pub(in crate::sqlite) fn create(
         limits::count_create(batch, new.account, new.at)?;
     }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
+        if let Some(expired) = expired {
+            idempotency::delete_expired(batch, expired, new.at)?;
+        }
         idempotency::insert(batch, key, idempotency, &template, new.at)?;
     }
     Ok(CreateOutcome::Created(template))

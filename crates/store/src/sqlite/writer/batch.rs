@@ -129,10 +129,10 @@ impl<'c> Batch<'c> {
     ) -> Result<TemplateId, StoreError> {
         let last = match self.last_template {
             Some(last) => last,
-            // The row with the highest id may have been deleted. Its id is not used again, because
-            // the index of names contains all rows up to the last one that was merged.
+            // The row with the highest id may have been deleted. An id up to the last one that was
+            // merged is not used again: the indexes are taken to contain all rows up to it.
             None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?
-                .max(self.indexes.names.highest_id()),
+                .max(self.indexes.highest_id()),
         };
         let next = galley_domain::id::next(last, millis(at));
         self.last_template = Some(next);

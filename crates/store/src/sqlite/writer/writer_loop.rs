@@ -102,7 +102,11 @@ impl WriterLoop {
             path,
             data_version: None,
         };
-        writer_loop.load_indexes()?;
+        // A store with damaged rows can be opened, for example to check it: lookups then read the rows
+        // themselves, and each write tries again.
+        if let Err(error) = writer_loop.load_indexes() {
+            tracing::error!(%error, "the indexes of names and keys cannot be read: run `galley doctor`");
+        }
         Ok(writer_loop)
     }
 
@@ -249,26 +253,22 @@ impl WriterLoop {
         let mut query = connection.prepare_cached("PRAGMA data_version")?;
         let version = query.query_row([], |row| row.get(0))?;
         drop(query);
-        if self.data_version == Some(version) {
-            return Ok(());
+        if self.data_version != Some(version) {
+            // Like a commit: entries may leave the memory that an open read transaction does not find
+            // in the table.
+            let connection = self.connection()?;
+            point_readers.during_commit(|| indexes.load(connection))?;
+            self.data_version = Some(version);
         }
-        // Like a commit: entries may leave the memory that an open read transaction does not find in
-        // the table.
-        point_readers.before_commit();
-        let loaded = self.connection().and_then(|connection| indexes.load(connection));
-        point_readers.after_commit();
-        loaded?;
-        self.data_version = Some(version);
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
         let point_readers = Arc::clone(&self.shared.point_readers);
         let connection = self.connection()?;
-        point_readers.before_commit();
-        let committed =
-            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        point_readers.after_commit();
+        let committed = point_readers.during_commit(|| {
+            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
+        });
         // Checked again after the commit: a write is acknowledged only if it is in the file that
         // the next start opens.
         let committed = committed.map_err(StoreError::from);
