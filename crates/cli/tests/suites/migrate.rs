@@ -61,16 +61,20 @@ fn large_store() -> TempDir {
     rows(
         23_000,
         "template (id, account_id, claim, name, language, category, allow_category_change, status, \
-         version, revision, created_at, updated_at, content) \
+         version, revision, created_at, updated_at, actor, content) \
          SELECT n, (SELECT id FROM account), CASE WHEN n % 10 THEN randomblob(16) END, 'name_' || n, \
-         'en_US', 'UTILITY', n % 2, 'APPROVED', 1, 1, n, n, '{\"components\":[\"ü ' || n || '\"]}' FROM n",
+         'en_US', 'UTILITY', n % 2, 'APPROVED', 1, 1, n, n, 0, '{\"components\":[\"ü ' || n || '\"]}' FROM n",
     );
     rows(
         12_000,
         "former_version (template_id, version, category, status, created_at, actor, content) \
          SELECT n, 1, 'UTILITY', 'APPROVED', n, 0, '{}' FROM n",
     );
-    rows(9_000, "idempotency SELECT randomblob(16), randomblob(8), n, 1, 2, n FROM n");
+    rows(
+        9_000,
+        "idempotency (template_id, key, payload, category, status, created_at) \
+         SELECT n, randomblob(16), randomblob(8), 1, 2, n FROM n",
+    );
     rows(
         40,
         "upload (number, account_id, id, handle, file_name, file_type, length, received, created_at) \
