@@ -17,7 +17,7 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Limits};
 use galley_store::{
-    AccountStore as _, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
+    AccountStore as _, Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
     SqliteStore, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -289,7 +289,7 @@ async fn create_account(
         phones: Vec::new(),
         credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
         only_if_first: false,
-        at: FixedClock.now(),
+        by: Author::service(FixedClock.now()),
     };
     match store.create_account(new).await.map_err(io::Error::other)? {
         CreateAccountOutcome::Created(id, _) => Ok(id.to_string()),

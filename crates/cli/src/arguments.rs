@@ -1,6 +1,7 @@
 //! The command line: commands, flags and their help.
 
 mod accounts;
+mod audit;
 mod files;
 mod webhooks;
 
@@ -10,9 +11,10 @@ use clap::{Args, Parser, Subcommand};
 use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use accounts::{
-    AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice, CredentialCommand,
-    PhoneCommand,
+    AccountChange, AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice,
+    CredentialCommand, PhoneCommand,
 };
+pub(crate) use audit::AuditOptions;
 pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Review(ReviewCommand),
     /// Show the events of an account.
     Events(EventsOptions),
+    /// Show who changed accounts, credentials, phone numbers, webhooks and the store.
+    Audit(AuditOptions),
     /// Manage webhook endpoints.
     #[command(subcommand)]
     Webhook(WebhookCommand),

@@ -1,6 +1,7 @@
 //! The commands and what they share: settings, the store, looking up an account.
 
 mod accounts;
+mod audit;
 mod backup;
 mod config;
 mod convert;
@@ -21,7 +22,7 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Dur
 use anyhow::{Context as _, bail};
 use galley_server::Clock as _;
 use galley_store::{
-    Account, CredentialKind, SchemaPolicy, SqliteStore, Store,
+    Account, Author, CredentialKind, SchemaPolicy, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{ExposedFile, SqliteOptions},
 };
@@ -91,6 +92,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     Command::Template(command) => templates::template(&context, command).await?,
                     Command::Review(command) => templates::review(&context, command).await?,
                     Command::Events(options) => events::events(&context, options).await?,
+                    Command::Audit(options) => audit::audit(&context, &options).await?,
                     Command::Webhook(command) => {
                         webhooks::webhook(&context, &settings.webhooks, command).await?;
                     }
@@ -163,6 +165,11 @@ impl CommandContext {
             _ => open_existing(settings, SchemaPolicy::Refuse).await?,
         };
         Ok(Self { store, now: SystemClock::new().now(), json: common.json })
+    }
+
+    /// The operator as the author of a change.
+    fn author(&self) -> Author {
+        Author::operator(self.now)
     }
 
     /// Finds an account by id, then by name.

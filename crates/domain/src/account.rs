@@ -13,11 +13,26 @@ pub enum Scope {
     Review,
     /// Register and change webhook endpoints.
     Webhooks,
+    /// List, create and revoke access tokens.
+    Credentials,
+    /// Read the audit feed.
+    Audit,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Review, Scope::Webhooks];
+    pub const ALL: [Scope; 6] = [
+        Scope::Read,
+        Scope::Write,
+        Scope::Review,
+        Scope::Webhooks,
+        Scope::Credentials,
+        Scope::Audit,
+    ];
+
+    /// The name of every scope.
+    pub const VALUES: &'static [&'static str] =
+        &["read", "write", "review", "webhooks", "credentials", "audit"];
 
     /// The name, such as `read`.
     pub fn as_str(self) -> &'static str {
@@ -26,7 +41,19 @@ impl Scope {
             Self::Write => "write",
             Self::Review => "review",
             Self::Webhooks => "webhooks",
+            Self::Credentials => "credentials",
+            Self::Audit => "audit",
         }
+    }
+
+    /// Parses a name; letter case is ignored.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether every call that requires the scope only reads.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Self::Read | Self::Audit)
     }
 
     fn bit(self) -> u8 {
@@ -39,8 +66,12 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// All four scopes, the default of a new token.
-    pub const ALL: Scopes = Scopes(0b1111);
+    /// Every scope.
+    pub const ALL: Scopes = Scopes(0b11_1111);
+
+    /// The scopes of a token that is created without a choice: `read`, `write`, `review` and
+    /// `webhooks`. The others are granted only by name.
+    pub const DEFAULT: Scopes = Scopes(0b1111);
 
     /// Whether the set contains `scope`.
     pub fn contains(self, scope: Scope) -> bool {
@@ -55,6 +86,22 @@ impl Scopes {
             scopes.0 |= scope.ok_or(name)?.bit();
         }
         if scopes.0 == 0 { Err(text.to_owned()) } else { Ok(scopes) }
+    }
+
+    /// The set of these scopes.
+    pub fn of(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        Scopes(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+
+    /// The scopes of this set that `other` lacks.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Scopes(self.0 & !other.0)
+    }
+
+    /// Whether the set has no scope.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// The scopes of the set, in declaration order.
@@ -74,6 +121,17 @@ impl fmt::Debug for Scopes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Scopes({self})")
     }
+}
+
+/// Maximum length of the name of a credential, in characters.
+pub const MAX_CREDENTIAL_NAME_CHARS: usize = 64;
+
+/// Whether a string is a valid name of a credential: 1 to 64 characters, no control characters, no
+/// white space at its ends.
+pub fn is_valid_credential_name(text: &str) -> bool {
+    (1..=MAX_CREDENTIAL_NAME_CHARS).contains(&text.chars().count())
+        && text.trim() == text
+        && !text.chars().any(char::is_control)
 }
 
 /// Maximum length of a path segment, in bytes.
@@ -110,8 +168,29 @@ mod tests {
         assert_eq!(scopes.to_string(), "read,write");
         assert!(scopes.contains(Scope::Write) && !scopes.contains(Scope::Review));
         assert_eq!(Scopes::parse(&Scopes::ALL.to_string()), Ok(Scopes::ALL));
+        for scope in Scope::ALL {
+            assert_eq!(Scopes::parse(scope.as_str()), Ok(Scopes::of([scope])));
+            assert_eq!(Scope::parse(&scope.as_str().to_uppercase()), Some(scope));
+        }
+        assert_eq!(Scope::ALL.map(Scope::as_str), Scope::VALUES);
         assert_eq!(Scopes::parse("read,wirte"), Err("wirte".to_owned()));
         assert_eq!(Scopes::parse(" , "), Err(" , ".to_owned()));
+    }
+
+    #[test]
+    fn scopes_over_credentials_are_granted_only_by_name() {
+        assert_eq!(Scopes::DEFAULT.to_string(), "read,write,review,webhooks");
+        assert_eq!(Scopes::ALL.without(Scopes::DEFAULT).to_string(), "credentials,audit");
+        assert!(Scopes::DEFAULT.without(Scopes::ALL).is_empty());
+    }
+
+    #[test]
+    fn names_of_credentials_are_short_and_printable() {
+        assert!(is_valid_credential_name("CI, 2026") && is_valid_credential_name("ä"));
+        assert!(is_valid_credential_name(&"ä".repeat(64)));
+        for invalid in ["", " a", "a ", "a\nb", "\u{7}", &*"ä".repeat(65)] {
+            assert!(!is_valid_credential_name(invalid), "{invalid:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod render;
 pub mod rulebook;
 mod string_enum;
 pub mod template;
+pub mod token;
 mod validation;
 pub mod violation;
 pub mod webhook;

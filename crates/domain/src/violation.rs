@@ -278,6 +278,12 @@ id_catalogue! {
         ReplayWhat "replay-what" "A replay must contain either `event` or `since`, but not both.";
         MomentForm "moment-form" "A timestamp must be in RFC 3339 format: `2026-11-15T09:30:00Z`.";
     }
+    /// Rules for the document that a token is created from.
+    TOKENS {
+        TokenScopes "token-scopes" "A token must have at least one scope.";
+        TokenExpiry "token-expiry"
+            "A token has `expires_in` or `expires_at` or neither, but not both, and expires in the future.";
+    }
 }
 
 #[cfg(test)]

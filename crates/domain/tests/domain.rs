@@ -14,6 +14,7 @@ mod render_whatsapp;
 mod render_whatsapp_properties;
 mod rules;
 mod suggestions;
+mod token;
 mod warnings;
 mod webhook;
 mod whatsapp;

@@ -17,7 +17,10 @@ use std::{
 use galley_domain::id::AccountId;
 use galley_store::{Account, Credential, CredentialKind, SecretHash, Store, StoreError};
 
-use crate::admission::{AccountLoad, AccountLoads};
+use crate::{
+    admission::{AccountLoad, AccountLoads},
+    credential_use::{CredentialUses, LastUse},
+};
 
 /// Age of the epoch after which the cache reads it again.
 const EPOCH_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,11 +38,14 @@ pub(crate) struct CachedCredential {
     pub(crate) account: Arc<Account>,
     /// What the account uses at the moment.
     pub(crate) load: Arc<AccountLoad>,
+    /// When the credential was last used.
+    pub(crate) last_use: Arc<LastUse>,
 }
 
 pub(crate) struct CredentialCache {
     store: Arc<dyn Store>,
     loads: Arc<AccountLoads>,
+    uses: CredentialUses,
     state: RwLock<CacheState>,
     refreshing: AtomicBool,
 }
@@ -55,7 +61,13 @@ struct CacheState {
 
 impl CredentialCache {
     pub(crate) fn new(store: Arc<dyn Store>, loads: Arc<AccountLoads>) -> Self {
-        Self { store, loads, state: RwLock::default(), refreshing: AtomicBool::new(false) }
+        Self {
+            store,
+            loads,
+            uses: CredentialUses::default(),
+            state: RwLock::default(),
+            refreshing: AtomicBool::new(false),
+        }
     }
 
     /// The token and the key with these secrets, even if they have expired or were revoked.
@@ -104,11 +116,24 @@ impl CredentialCache {
         let Some(credential) = self.store.credential(kind, hash).await? else { return Ok(None) };
         let Some(account) = self.store.account(credential.account).await? else { return Ok(None) };
         let load = self.loads.of(account.id);
-        let found = Arc::new(CachedCredential { credential, account: Arc::new(account), load });
+        let last_use = self.uses.of(credential.id);
+        let account = Arc::new(account);
+        let found = Arc::new(CachedCredential { credential, account, load, last_use });
         self.insert(epoch, |state| {
             state.credentials.insert((kind, hash), Arc::clone(&found));
         });
         Ok(Some(found))
+    }
+
+    /// Writes the uses of credentials that are not in the store yet.
+    pub(crate) async fn record_uses(&self) -> Result<(), StoreError> {
+        let uses = self.uses.unrecorded();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.store.record_credential_use(uses.clone()).await?;
+        self.uses.mark_recorded(&uses);
+        Ok(())
     }
 
     /// The account that owns a phone number.

@@ -24,6 +24,7 @@ pub(crate) fn write(out: &mut String, event: &Event) {
     }
     object.timestamp("at", event.at);
     object.display("actor", event.actor);
+    object.string("actor_name", &event.actor_name);
     object.object("data", |data| {
         match &event.subject {
             EventSubject::Template { name, language, category, status, .. } => {
@@ -66,11 +67,12 @@ mod tests {
             },
             at: "2026-11-15T09:30:00.123Z".parse().unwrap(),
             actor: Actor::Token(CredentialId(4)),
+            actor_name: "CI \"nightly\"".to_owned(),
             reason: Some("too\nloud".to_owned()),
         };
         assert_eq!(
             event(&rejected),
-            r#"{"seq":12,"type":"template.rejected","template_id":"226542649344000","version":2,"at":"2026-11-15T09:30:00.123Z","actor":"4","data":{"name":"say \"hi\"","language":"en_US","category":"UTILITY","status":"REJECTED","reason":"too\nloud"}}"#
+            r#"{"seq":12,"type":"template.rejected","template_id":"226542649344000","version":2,"at":"2026-11-15T09:30:00.123Z","actor":"4","actor_name":"CI \"nightly\"","data":{"name":"say \"hi\"","language":"en_US","category":"UTILITY","status":"REJECTED","reason":"too\nloud"}}"#
         );
         let disabled = Event {
             kind: EventType::WebhookDisabled,
@@ -79,12 +81,13 @@ mod tests {
                 origin: "https://shop.example".to_owned(),
             },
             actor: Actor::Service,
+            actor_name: String::new(),
             reason: None,
             ..rejected
         };
         assert_eq!(
             event(&disabled),
-            r#"{"seq":12,"type":"webhook.disabled","webhook_id":"226542649344001","at":"2026-11-15T09:30:00.123Z","actor":"service","data":{"origin":"https://shop.example"}}"#
+            r#"{"seq":12,"type":"webhook.disabled","webhook_id":"226542649344001","at":"2026-11-15T09:30:00.123Z","actor":"service","actor_name":"","data":{"origin":"https://shop.example"}}"#
         );
     }
 }

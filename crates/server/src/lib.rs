@@ -9,6 +9,7 @@ mod api;
 mod app;
 mod clock;
 mod credential_cache;
+mod credential_use;
 pub mod delivery;
 mod event_json;
 mod index_pacer;

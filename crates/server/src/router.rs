@@ -38,6 +38,8 @@ pub(crate) fn routes() -> Router<App> {
         .merge(v1::templates::routes())
         .merge(v1::events::routes())
         .merge(v1::webhooks::routes())
+        .merge(v1::tokens::routes())
+        .merge(v1::audit::routes())
         .merge(graph::routes())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)

@@ -99,7 +99,7 @@ impl Galley {
         let Some(credentials) = context.credentials() else { return response };
         let budget = self.app.response_memory();
         let Some(charge) = budget.charge_built(credentials.account, bytes).await else {
-            if credentials.scope == Scope::Read {
+            if credentials.scope.only_reads() {
                 return throttling::too_many_bytes(&self.app, RESPONSE_BYTES).into_response();
             }
             return response;

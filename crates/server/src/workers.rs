@@ -12,7 +12,7 @@ pub use clock_guard::{observe_clock, run_clock_observer};
 pub use delivery::{DeliveryStepOutcome, deliver_one};
 pub use delivery_scheduler::run_delivery_scheduler;
 pub use maintenance::{
-    delete_expired_events, delete_expired_records, run_event_poller, run_event_retention,
-    run_record_retention, run_search_indexer,
+    delete_expired_events, delete_expired_records, record_credential_use, run_credential_use,
+    run_event_poller, run_event_retention, run_record_retention, run_search_indexer,
 };
 pub use supervisor::{Worker, run_supervised};

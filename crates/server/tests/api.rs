@@ -19,5 +19,6 @@ mod retention;
 mod review;
 mod revocation;
 mod throttling;
+mod tokens;
 mod validate;
 mod webhooks;

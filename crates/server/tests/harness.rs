@@ -15,6 +15,7 @@ use std::{
 
 use axum::{body::Body, http::Request, response::Response};
 use galley_domain::{
+    account::Scopes,
     id::AccountId,
     rulebook::{Rulebook, V1},
     template::Review,
@@ -23,7 +24,7 @@ use galley_server::{
     AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter, delivery::WebhookContext,
 };
 use galley_store::{
-    CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
+    Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
     sqlite::SqliteOptions,
 };
 
@@ -117,7 +118,7 @@ impl TestService {
 
     /// Creates an account and returns its id.
     pub(crate) async fn account(&self, account: TestAccount<'_>) -> AccountId {
-        let TestAccount { name, rulebook, review, phones, key, token } = account;
+        let TestAccount { name, rulebook, review, phones, key, token, scopes } = account;
         let secrets = [(CredentialKind::Key, key), (CredentialKind::Token, token)];
         let secrets = secrets.into_iter().filter(|(_, secret)| !secret.is_empty());
         let new = NewAccount {
@@ -126,10 +127,13 @@ impl TestService {
             review,
             phones: phones.iter().map(|phone| (*phone).to_owned()).collect(),
             credentials: secrets
-                .map(|(kind, secret)| NewCredential::unrestricted(kind, secret))
+                .map(|(kind, secret)| NewCredential {
+                    scopes,
+                    ..NewCredential::unrestricted(kind, secret)
+                })
                 .collect(),
             only_if_first: false,
-            at: self.clock.now(),
+            by: Author::operator(self.clock.now()),
         };
         match self.store.create_account(new).await.unwrap() {
             CreateAccountOutcome::Created(id, _) => id,
@@ -176,12 +180,21 @@ pub(crate) struct TestAccount<'a> {
     pub(crate) phones: &'a [&'a str],
     pub(crate) key: &'a str,
     pub(crate) token: &'a str,
+    pub(crate) scopes: Scopes,
 }
 
 impl<'a> TestAccount<'a> {
     /// An account with the rulebook `v1`, automatic review, any phone number and no credentials.
     pub(crate) fn named(name: &'a str) -> Self {
-        Self { name, rulebook: &V1, review: Review::Auto, phones: &[], key: "", token: "" }
+        Self {
+            name,
+            rulebook: &V1,
+            review: Review::Auto,
+            phones: &[],
+            key: "",
+            token: "",
+            scopes: Scopes::DEFAULT,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! backend loads the rows, calls the decision, and writes its result.
 
 pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod changes;
 mod clock_guard;
 pub(crate) mod create;

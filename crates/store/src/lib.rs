@@ -30,9 +30,9 @@ pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, CreateAccountOutcome, Credential, CredentialId, CredentialKind, Finding,
-    IndexProgress, Limit, NewAccount, NewCredential, Quota, RetentionCursor,
-    RotateCredentialOutcome, SecretHash,
+    AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
+    DeleteAccountOutcome, Finding, IndexProgress, Limit, NewAccount, NewCredential, Quota,
+    RenameAccountOutcome, RetentionCursor, RotateCredentialOutcome, SecretHash,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
@@ -40,6 +40,7 @@ pub use records::{
     RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome, StoredSecret, Webhook,
     WebhookChange, WebhookKey, WebhooksWithWork,
 };
+pub use records::{AuditEntry, AuditKind};
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
@@ -49,10 +50,11 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    AccountStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
+    AccountStore, AuditStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
     DEFAULT_STORED_BYTES, DeliveryStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
-    MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS,
-    MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES,
-    MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
+    MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_VERSIONS,
+    MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store,
+    TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore,
+    VERSION_OVERHEAD_BYTES, WebhookStore,
 };

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod address;
+mod audit;
 mod batch;
 mod changes;
 mod clock_guard;

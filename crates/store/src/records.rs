@@ -1,6 +1,7 @@
 //! The values that [`Store`](crate::Store) methods take and return.
 
 mod account;
+mod audit;
 mod event;
 mod list;
 mod template;
@@ -8,6 +9,7 @@ mod upload;
 mod webhook;
 
 pub use account::*;
+pub use audit::*;
 pub use event::*;
 pub use list::*;
 pub use template::*;

@@ -2,6 +2,7 @@
 //! concurrent readers.
 
 mod accounts;
+mod audit;
 pub(crate) mod backup;
 mod buffered_index;
 mod cancellation;

@@ -1,6 +1,7 @@
 //! The traits of a store, one for each subject. Both backends implement each trait beside its SQL.
 
 mod accounts;
+mod audit;
 mod changes;
 mod clock_guard;
 mod credentials;
@@ -16,9 +17,10 @@ mod webhooks;
 pub use accounts::{
     AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
 };
+pub use audit::AuditStore;
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
 pub use clock_guard::ClockStore;
-pub use credentials::CredentialStore;
+pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
 pub use deliveries::DeliveryStore;
 pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
@@ -47,6 +49,7 @@ pub trait Store:
     + MediaStore
     + AccountStore
     + CredentialStore
+    + AuditStore
     + ClockStore
     + MaintenanceStore
 {
@@ -63,6 +66,7 @@ impl<S> Store for S where
         + MediaStore
         + AccountStore
         + CredentialStore
+        + AuditStore
         + ClockStore
         + MaintenanceStore
 {

@@ -16,13 +16,14 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, AppendOutcome, Attempt, BeginUploadOutcome, ChangeOutcome, ChangeStore,
-    ClockStatus, ClockStore, CreateAccountOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
-    CredentialId, CredentialKind, CredentialStore, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DeliveryStore, EventNotifier, EventStore, Feed, Finding, IdempotencyRecord,
-    IndexProgress, IndexStep, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
-    NameConflict, NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page,
-    RecordAttemptOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
+    AddPhoneOutcome, AppendOutcome, Attempt, AuditEntry, AuditStore, Author, BeginUploadOutcome,
+    ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
+    DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
+    EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
+    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict, NewAccount,
+    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, RecordAttemptOutcome,
+    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
     TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
     WebhookChange, WebhookStore, WebhooksWithWork,
@@ -217,13 +218,13 @@ with_faults! {
         webhooks(account: AccountId) -> Vec<Webhook>;
         webhook(account: AccountId, id: WebhookId) -> Option<Webhook>;
         change_webhook(
-            account: AccountId, id: WebhookId, change: WebhookChange, at: Timestamp
+            account: AccountId, id: WebhookId, change: WebhookChange, by: Author
         ) -> Option<Webhook>;
         rotate_webhook(
             account: AccountId, id: WebhookId, secret: StoredSecret, until: Timestamp, anyway: bool,
-            at: Timestamp
+            by: Author
         ) -> RotateOutcome;
-        delete_webhook(account: AccountId, id: WebhookId) -> bool;
+        delete_webhook(account: AccountId, id: WebhookId, by: Author) -> bool;
     }
     DeliveryStore {
         deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;
@@ -250,26 +251,34 @@ with_faults! {
         create_account(new: NewAccount) -> CreateAccountOutcome;
         accounts() -> Vec<Account>;
         account(id: AccountId) -> Option<Account>;
-        set_account_disabled(id: AccountId, disabled_at: Option<Timestamp>) -> bool;
-        set_account_limits(id: AccountId, limits: Option<AccountLimits>) -> bool;
-        set_account_quotas(id: AccountId, quotas: AccountQuotas) -> bool;
-        add_phone<'phone>(account: AccountId, phone: &'phone str, at: Timestamp) -> AddPhoneOutcome;
+        rename_account(id: AccountId, name: String, by: Author) -> RenameAccountOutcome;
+        set_account_review(id: AccountId, review: Review, by: Author) -> bool;
+        set_account_disabled(id: AccountId, is_disabled: bool, by: Author) -> bool;
+        delete_account(id: AccountId, by: Author) -> DeleteAccountOutcome;
+        set_account_limits(id: AccountId, limits: Option<AccountLimits>, by: Author) -> bool;
+        set_account_quotas(id: AccountId, quotas: AccountQuotas, by: Author) -> bool;
+        add_phone<'phone>(account: AccountId, phone: &'phone str, by: Author) -> AddPhoneOutcome;
         claim_phone<'phone>(
-            account: AccountId, phone: &'phone str, max: Option<u64>, at: Timestamp
+            account: AccountId, phone: &'phone str, max: Option<u64>, by: Author
         ) -> AddPhoneOutcome;
-        remove_phone<'phone>(account: AccountId, phone: &'phone str) -> bool;
+        remove_phone<'phone>(account: AccountId, phone: &'phone str, by: Author) -> bool;
         phones(account: AccountId) -> Vec<String>;
         phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
     }
     CredentialStore {
-        add_credential(account: AccountId, new: NewCredential, at: Timestamp) -> AddCredentialOutcome;
+        add_credential(account: AccountId, new: NewCredential, by: Author) -> AddCredentialOutcome;
+        issue_token(account: AccountId, new: NewCredential, by: Author) -> AddCredentialOutcome;
         rotate_credential(
-            old: CredentialId, new: NewCredential, old_ends_at: Timestamp, at: Timestamp
+            old: CredentialId, new: NewCredential, old_ends_at: Timestamp, by: Author
         ) -> RotateCredentialOutcome;
-        revoke_credential(id: CredentialId, at: Timestamp) -> bool;
+        revoke_credential(id: CredentialId, by: Author) -> bool;
         credentials(account: AccountId) -> Vec<Credential>;
         credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
+        record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();
         credential_epoch() -> u64;
+    }
+    AuditStore {
+        audit_entries(account: Option<AccountId>, after: u64, limit: usize) -> Vec<AuditEntry>;
     }
     ClockStore {
         observe_clock(now: Timestamp) -> ClockStatus;

@@ -4,6 +4,7 @@
 
 mod conformance {
     pub(crate) mod accounts;
+    pub(crate) mod audit;
     #[cfg(feature = "postgres-suite")]
     mod batches;
     mod buffered_indexes;
@@ -231,6 +232,16 @@ macro_rules! conformance {
                 the_first_account_is_created_once,
                 a_phone_number_has_one_owner,
                 a_disabled_account_has_the_time_it_was_disabled,
+                a_renamed_account_frees_its_name,
+                an_account_changes_how_its_templates_are_reviewed,
+                a_deleted_account_frees_its_name_phone_numbers_and_template_names,
+            }
+            audit {
+                every_change_of_accounts_credentials_and_endpoints_is_recorded,
+                an_entry_names_its_actor_and_contains_no_secret,
+                an_account_reads_only_its_own_entries_page_by_page,
+                a_reader_misses_no_entry_of_concurrent_changes,
+                a_refused_change_is_not_recorded,
             }
             credentials {
                 a_credential_is_found_by_its_secret_and_kind,
@@ -240,6 +251,10 @@ macro_rules! conformance {
                 a_credential_is_revoked_once,
                 invalidating_changes_increase_the_credential_epoch,
                 additions_do_not_change_the_credential_epoch,
+                a_credential_keeps_its_name_when_it_is_rotated,
+                the_latest_use_of_a_credential_is_recorded,
+                an_account_issues_tokens_up_to_the_maximum,
+                events_and_versions_show_the_present_name_of_a_token,
             }
         );
     };

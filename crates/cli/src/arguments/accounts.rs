@@ -36,6 +36,28 @@ pub(crate) enum AccountCommand {
         #[command(flatten)]
         choice: AccountLimitChoice,
     },
+    /// Give an account another name. Its id, credentials and templates stay.
+    Rename {
+        /// Its name or id.
+        account: String,
+        /// The new name.
+        name: String,
+    },
+    /// Change the settings of an account.
+    Change {
+        /// Its name or id.
+        account: String,
+        #[command(flatten)]
+        change: AccountChange,
+    },
+    /// Delete a disabled account with its templates, credentials, webhooks and phone numbers.
+    Delete {
+        /// Its name or id.
+        account: String,
+        /// Delete it without asking.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Disable an account: its requests are refused.
     Disable {
         /// Its name or id.
@@ -46,6 +68,14 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct AccountChange {
+    /// How its templates are reviewed from now on: auto or manual. Pending versions stay pending.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) review: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -141,14 +171,18 @@ pub(crate) enum CredentialCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CredentialChoice {
+    /// What it is for, such as "nightly import"; lists, events and the audit feed show it (default:
+    /// none; when rotating, that of the old one).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Use this secret instead of a random one. Other users can see it in the process list.
     #[arg(long, conflicts_with = "secret_file")]
     pub(crate) secret: Option<String>,
     /// Use the secret in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Scopes of a token, separated by commas: read, write, review, webhooks (default: all; when
-    /// rotating, those of the old one).
+    /// Scopes of a token, separated by commas: read, write, review, webhooks, credentials, audit
+    /// (default: all but credentials and audit; when rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
     /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).

@@ -1,11 +1,13 @@
 //! `galley account …` and `galley phone …`.
 
+mod deletion;
 mod limits;
 
 use anyhow::{Context as _, bail};
 use galley_domain::{account, rulebook::Rulebook, template::Review};
 use galley_store::{
     AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
+    RenameAccountOutcome,
 };
 use serde_json::Value;
 
@@ -34,6 +36,11 @@ pub(super) async fn account(
         AccountCommand::List => list(context).await,
         AccountCommand::Show { account } => show(context, &account).await,
         AccountCommand::Limit { account, choice } => limits::set(context, &account, &choice).await,
+        AccountCommand::Rename { account, name } => rename(context, &account, name).await,
+        AccountCommand::Change { account, change } => {
+            set_review(context, &account, change.review.as_deref().unwrap_or_default()).await
+        }
+        AccountCommand::Delete { account, yes } => deletion::delete(context, &account, yes).await,
         AccountCommand::Disable { account } => set_disabled(context, &account, true).await,
         AccountCommand::Enable { account } => set_disabled(context, &account, false).await,
     }
@@ -54,12 +61,7 @@ fn new_account(
     review: &str,
     [key, token]: [&str; 2],
 ) -> anyhow::Result<NewAccount> {
-    if name.trim().is_empty() || name.chars().count() > 200 {
-        bail!("an account name must have 1 to 200 characters");
-    }
-    if name.chars().any(char::is_control) {
-        bail!("an account name must not contain control characters");
-    }
+    check_name(&name)?;
     if let Some(invalid) = phones.iter().find(|phone| !account::is_valid_path_segment(phone)) {
         bail!(
             "{invalid:?} is not a phone number id: use 1 to 256 of the characters A-Z a-z 0-9 . _ ~ + -"
@@ -68,8 +70,7 @@ fn new_account(
     let known = || Rulebook::ALL.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
     let rulebook = Rulebook::by_name(rulebook)
         .with_context(|| format!("there is no rulebook {rulebook:?}; use one of {}", known()))?;
-    let review = Review::parse(review)
-        .with_context(|| format!("--review must be auto or manual, not {review:?}"))?;
+    let review = parse_review(review)?;
     Ok(NewAccount {
         name,
         rulebook: rulebook.name,
@@ -80,8 +81,23 @@ fn new_account(
             NewCredential::unrestricted(CredentialKind::Token, token),
         ],
         only_if_first: false,
-        at: context.now,
+        by: context.author(),
     })
+}
+
+fn check_name(name: &str) -> anyhow::Result<()> {
+    if name.trim().is_empty() || name.chars().count() > 200 {
+        bail!("an account name must have 1 to 200 characters");
+    }
+    if name.chars().any(char::is_control) {
+        bail!("an account name must not contain control characters");
+    }
+    Ok(())
+}
+
+fn parse_review(review: &str) -> anyhow::Result<Review> {
+    Review::parse(review)
+        .with_context(|| format!("--review must be auto or manual, not {review:?}"))
 }
 
 async fn create(
@@ -166,13 +182,40 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+async fn rename(context: &CommandContext, wanted: &str, name: String) -> anyhow::Result<()> {
+    check_name(&name)?;
+    let account = context.account(wanted).await?;
+    match context.store.rename_account(account.id, name.clone(), context.author()).await? {
+        RenameAccountOutcome::Renamed => {}
+        RenameAccountOutcome::NameTaken => bail!(
+            "another account is named {name:?}; choose another name, or rename that account first"
+        ),
+        RenameAccountOutcome::NotFound => bail!("the account no longer exists"),
+    }
+    table::print_one(context.json, &[("id", account.id.to_string().into()), ("name", name.into())]);
+    Ok(())
+}
+
+async fn set_review(context: &CommandContext, wanted: &str, review: &str) -> anyhow::Result<()> {
+    let review = parse_review(review)?;
+    let account = context.account(wanted).await?;
+    if !context.store.set_account_review(account.id, review, context.author()).await? {
+        bail!("the account no longer exists");
+    }
+    table::print_one(
+        context.json,
+        &[("id", account.id.to_string().into()), ("review", review.as_str().into())],
+    );
+    Ok(())
+}
+
 async fn set_disabled(
     context: &CommandContext,
     wanted: &str,
     disabled: bool,
 ) -> anyhow::Result<()> {
     let account = context.account(wanted).await?;
-    context.store.set_account_disabled(account.id, disabled.then_some(context.now)).await?;
+    context.store.set_account_disabled(account.id, disabled, context.author()).await?;
     let state = if disabled { "disabled" } else { "enabled" };
     table::print_one(
         context.json,
@@ -190,7 +233,7 @@ pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> an
                 );
             }
             let account = context.account(&account).await?;
-            match context.store.add_phone(account.id, &phone, context.now).await? {
+            match context.store.add_phone(account.id, &phone, context.author()).await? {
                 AddPhoneOutcome::Added | AddPhoneOutcome::AlreadyOwned => {}
                 AddPhoneOutcome::OwnedByOther => {
                     bail!("the phone number {phone} belongs to another account")
@@ -204,7 +247,7 @@ pub(super) async fn phone(context: &CommandContext, command: PhoneCommand) -> an
         }
         PhoneCommand::Remove { account, phone } => {
             let account = context.account(&account).await?;
-            if !context.store.remove_phone(account.id, &phone).await? {
+            if !context.store.remove_phone(account.id, &phone, context.author()).await? {
                 bail!(
                     "the account does not own the phone number {phone}: `galley phone list` lists its numbers"
                 );

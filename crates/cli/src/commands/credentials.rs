@@ -1,7 +1,7 @@
 //! `galley key …` and `galley token …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::account::{Scope, Scopes};
+use galley_domain::account::{self, Scope, Scopes};
 use galley_store::{
     AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
     RotateCredentialOutcome, SecretHash,
@@ -24,8 +24,8 @@ pub(super) async fn run(
     match command {
         CredentialCommand::Create { account, choice } => {
             let account = context.account(&account).await?;
-            let (secret, new) = new_credential(context, kind, choice, Scopes::ALL)?;
-            let addition = context.store.add_credential(account.id, new, context.now).await?;
+            let (secret, new) = new_credential(context, kind, choice, Scopes::DEFAULT)?;
+            let addition = context.store.add_credential(account.id, new, context.author()).await?;
             report(context, kind, addition, secret)
         }
         CredentialCommand::List { account } => list(context, kind, &account).await,
@@ -33,12 +33,13 @@ pub(super) async fn run(
             let old = find(context, kind, id).await?;
             let (secret, new) = new_credential(context, kind, choice, old.scopes)?;
             let end = from_now(context, "--overlap", &overlap)?;
-            let rotation = context.store.rotate_credential(old.id, new, end, context.now).await?;
+            let rotation =
+                context.store.rotate_credential(old.id, new, end, context.author()).await?;
             report_rotation(context, &old, rotation, secret)
         }
         CredentialCommand::Revoke { id } => {
             let old = find(context, kind, id).await?;
-            let now = context.store.revoke_credential(old.id, context.now).await?;
+            let now = context.store.revoke_credential(old.id, context.author()).await?;
             let state = if now { "revoked" } else { "was revoked before" };
             table::print_one(context.json, &[("id", id.into()), ("state", state.into())]);
             Ok(())
@@ -66,7 +67,14 @@ fn new_credential(
         None => secrets::random(if kind == CredentialKind::Key { "gk_" } else { "gt_" })?,
     };
     let end = choice.expires_in.map(|text| from_now(context, "--expires-in", &text)).transpose()?;
-    let new = NewCredential { kind, hash: SecretHash::of(&secret), scopes, expires_at: end };
+    let name = choice.name.unwrap_or_default();
+    if !name.is_empty() && !account::is_valid_credential_name(&name) {
+        bail!(
+            "--name must have 1 to {} characters, none of them a control character, and no space at its ends",
+            account::MAX_CREDENTIAL_NAME_CHARS
+        );
+    }
+    let new = NewCredential { kind, hash: SecretHash::of(&secret), scopes, expires_at: end, name };
     Ok((secret, new))
 }
 
@@ -88,7 +96,9 @@ fn report(
     let id = match addition {
         AddCredentialOutcome::Added(id) => id,
         AddCredentialOutcome::SecretTaken => bail!("this {} is already in use", kind.as_str()),
-        AddCredentialOutcome::NotFound => bail!("the account no longer exists"),
+        AddCredentialOutcome::TooMany | AddCredentialOutcome::NotFound => {
+            bail!("the account no longer exists")
+        }
     };
     table::print_one(context.json, &[("id", id.0.into()), (kind.as_str(), secret.into())]);
     if !context.json {
@@ -172,14 +182,17 @@ async fn list(context: &CommandContext, kind: CredentialKind, account: &str) -> 
             if kind == CredentialKind::Token { it.scopes.to_string().into() } else { Value::Null };
         vec![
             it.id.0.into(),
+            it.name.clone().into(),
             state(&it).into(),
             scopes,
             timestamp(Some(it.created_at)),
+            timestamp(it.last_used_at),
             timestamp(it.expires_at),
             timestamp(it.revoked_at),
         ]
     });
-    let columns = ["id", "state", "scopes", "created_at", "expires_at", "revoked_at"];
+    let columns =
+        ["id", "name", "state", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"];
     table::print(context.json, &columns, rows.collect());
     Ok(())
 }

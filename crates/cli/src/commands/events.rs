@@ -104,6 +104,14 @@ fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
     table::try_print_line(cells.collect::<Vec<_>>().join("  ").trim_end()).is_ok()
 }
 
+/// The actor, and the name of its token if it has one.
+fn shown_actor(event: &Event) -> String {
+    match &*event.actor_name {
+        "" => event.actor.to_string(),
+        name => format!("{} ({name})", event.actor),
+    }
+}
+
 fn cells(event: &Event) -> [String; 8] {
     let (subject, name, status) = match &event.subject {
         EventSubject::Template { id, name, status, .. } => {
@@ -118,7 +126,7 @@ fn cells(event: &Event) -> [String; 8] {
         subject,
         name.to_owned(),
         status.to_owned(),
-        event.actor.to_string(),
+        shown_actor(event),
         event.reason.clone().unwrap_or_default(),
     ]
 }

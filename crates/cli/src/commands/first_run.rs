@@ -15,7 +15,8 @@ use std::{
 
 use galley_domain::{rulebook::V1, template::Review};
 use galley_store::{
-    CreateAccountOutcome, Credential, CredentialKind, NewAccount, NewCredential, SecretHash, Store,
+    Author, CreateAccountOutcome, Credential, CredentialKind, NewAccount, NewCredential,
+    SecretHash, Store,
 };
 use jiff::Timestamp;
 
@@ -176,7 +177,7 @@ async fn create(
         ],
         // If two processes start on an empty store, only one creates the account.
         only_if_first: true,
-        at,
+        by: Author::service(at),
     };
     Ok(matches!(store.create_account(new).await?, CreateAccountOutcome::Created(..)))
 }

@@ -98,6 +98,7 @@ fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
     let kept = settings.webhooks.events_kept;
     let event_retention = move |app| workers::run_event_retention(app, kept);
     tokio::spawn(run_supervised(app(), Worker::ClockObserver, workers::run_clock_observer));
+    tokio::spawn(run_supervised(app(), Worker::CredentialUse, workers::run_credential_use));
     tokio::spawn(run_supervised(app(), Worker::RecordRetention, workers::run_record_retention));
     tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
     tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));

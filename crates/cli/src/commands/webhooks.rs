@@ -57,7 +57,7 @@ pub(super) async fn webhook(
                 format,
                 subscribed: false,
                 secret: secret.encrypted.clone(),
-                at: context.now,
+                by: context.author(),
             };
             match context.store.create_webhook(new).await? {
                 CreateWebhookOutcome::Created(webhook) => {
@@ -91,7 +91,7 @@ pub(super) async fn webhook(
         WebhookCommand::Disable(endpoint) => change(context, &endpoint, switched(true)).await?,
         WebhookCommand::Remove(endpoint) => {
             let (account, id) = endpoint.ids(context).await?;
-            if !context.store.delete_webhook(account, id).await? {
+            if !context.store.delete_webhook(account, id, context.author()).await? {
                 bail!(no_webhook(id));
             }
             let members = [("id", id.to_string().into()), ("state", "removed".into())];
@@ -204,7 +204,7 @@ async fn change(
     what: WebhookChange,
 ) -> anyhow::Result<()> {
     let (account, id) = endpoint.ids(context).await?;
-    let now = context.store.change_webhook(account, id, what, context.now).await?;
+    let now = context.store.change_webhook(account, id, what, context.author()).await?;
     print(context, &now.with_context(|| no_webhook(id))?);
     Ok(())
 }
@@ -221,7 +221,11 @@ async fn rotate(
     let secret = settings.context().new_secret(account, webhook.format, None);
     let until = secret_overlap_end(webhook.format, context.now);
     let encrypted = secret.encrypted.clone();
-    match context.store.rotate_webhook(account, id, encrypted, until, force, context.now).await? {
+    match context
+        .store
+        .rotate_webhook(account, id, encrypted, until, force, context.author())
+        .await?
+    {
         RotateOutcome::Done(webhook) => {
             print_with_secret(context, &webhook, &secret);
             plain_secrets::warn_if_plain(&secret.encrypted);

@@ -18,7 +18,10 @@ use galley_domain::{
         delivery::{DeliveryStatus, DisableReason},
     },
 };
-use galley_store::sqlite::{SqliteOptions, SqliteStore};
+use galley_store::{
+    AuditKind,
+    sqlite::{SqliteOptions, SqliteStore},
+};
 use serde_json::Value;
 
 use crate::{assert_up_to_date, files_below, read, root};
@@ -45,6 +48,7 @@ fn published_names_are_those_of_the_committed_list() {
     let values = values
         .iter()
         .flat_map(|(name, values)| values.iter().map(move |value| format!("{name} {value}")));
+    let audit = AuditKind::ALL.iter().map(|kind| format!("audit type {}", kind.as_str()));
     let scopes = Scope::ALL.iter().map(|scope| format!("scope {}", scope.as_str()));
     let sections: [(&str, BTreeSet<String>); 14] = [
         ("rules", Rule::ALL.iter().map(|it| it.id().to_owned()).collect()),
@@ -55,7 +59,7 @@ fn published_names_are_those_of_the_committed_list() {
         ("parameters and headers", found.parameters),
         ("fields", found.fields),
         ("event types", EventType::VALUES.iter().map(|it| (*it).to_owned()).collect()),
-        ("values", values.chain(scopes).collect()),
+        ("values", values.chain(scopes).chain(audit).collect()),
         ("settings", settings()),
         ("environment variables", environment_variables()),
         ("metrics", metrics()),

@@ -176,3 +176,114 @@ fn the_operator_sets_and_removes_the_template_limit_of_an_account() {
         );
     }
 }
+
+/// The entries that `galley audit --json` prints, one in each line.
+fn audit(dir: &std::path::Path, arguments: &[&str]) -> Vec<Value> {
+    let output = galley(dir, &[&["audit", "--json"], arguments].concat());
+    assert!(output.status.success(), "{output:?}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn audit_shows_the_changes_of_one_account_or_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
+    galley_json(dir.path(), &["account", "create", "bank"]);
+    let token = galley_json(dir.path(), &["token", "create", "shop", "--name", "nightly import"]);
+    galley_json(dir.path(), &["token", "revoke", &token["id"].to_string()]);
+    galley_json(dir.path(), &["account", "rename", "shop", "store"]);
+    galley_json(dir.path(), &["account", "change", "store", "--review", "manual"]);
+    let entries = audit(dir.path(), &["store"]);
+    let types: Vec<&str> = entries.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    let expected = [
+        "account.created",
+        "phone.added",
+        "credential.created",
+        "credential.created",
+        "credential.created",
+        "credential.revoked",
+        "account.renamed",
+        "account.review_changed",
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(entries[4]["details"]["name"], "nightly import");
+    assert_eq!(entries[4]["subject"], token["id"].to_string());
+    assert!(entries.iter().all(|it| it["actor"] == "operator"), "{entries:?}");
+    let secret = token["token"].as_str().unwrap();
+    assert!(!format!("{entries:?}").contains(secret), "no entry contains a secret");
+
+    let all = audit(dir.path(), &[]);
+    assert_eq!(all.len(), 8 + 3, "and those of the other account");
+    let after = all[1]["seq"].to_string();
+    let some = audit(dir.path(), &["--after", &after, "--limit", "2"]);
+    assert_eq!(some, all[2..4]);
+    let table = galley(dir.path(), &["audit", "store"]);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.contains("ACTOR NAME") && table.contains("name=\"nightly import\""), "{table}");
+}
+
+#[test]
+fn a_renamed_account_is_found_by_its_new_name_and_its_credentials_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
+    let renamed = galley_json(dir.path(), &["account", "rename", "shop", "store"]);
+    assert_eq!(renamed, json!({"id": account["account_id"], "name": "store"}));
+    assert!(!galley(dir.path(), &["account", "show", "shop"]).status.success());
+    assert_eq!(create(&service, &account, "4911", "after_the_rename").status, 201);
+    let taken = galley(dir.path(), &["account", "rename", "store", "default"]);
+    let message = String::from_utf8(taken.stderr).unwrap();
+    assert!(message.contains("another account is named \"default\""), "{message}");
+}
+
+#[test]
+fn changing_the_review_of_an_account_applies_to_later_templates() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
+    let status = |name: &str| -> Value {
+        let created = create(&service, &account, "4911", name);
+        serde_json::from_str::<Value>(&created.body).unwrap()["status"].clone()
+    };
+    assert_eq!(status("before"), "APPROVED");
+    galley_json(dir.path(), &["account", "change", "shop", "--review", "manual"]);
+    let mut number = 0;
+    until(Duration::from_secs(5), "new templates are pending", || {
+        number += 1;
+        status(&format!("after_{number}")) == "PENDING"
+    });
+    let unknown = galley(dir.path(), &["account", "change", "shop", "--review", "never"]);
+    let message = String::from_utf8(unknown.stderr).unwrap();
+    assert!(message.contains("auto") && message.contains("manual"), "{message}");
+}
+
+#[test]
+fn account_delete_needs_a_disabled_account_and_a_confirmation() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
+    for number in 0..3 {
+        assert_eq!(create(&service, &account, "4911", &format!("t{number}")).status, 201);
+    }
+    let refused = |arguments: &[&str]| {
+        let output = galley(dir.path(), arguments);
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let message = refused(&["account", "delete", "shop", "--yes"]);
+    assert!(message.contains("galley account disable"), "{message}");
+    galley_json(dir.path(), &["account", "disable", "shop"]);
+    let message = refused(&["account", "delete", "shop"]);
+    assert!(message.contains("pass --yes"), "{message}");
+    let deleted = galley_json(dir.path(), &["account", "delete", "shop", "--yes"]);
+    assert_eq!(deleted["templates"], 3, "{deleted}");
+    assert!(refused(&["account", "show", "shop"]).contains("there is no account"));
+    until(Duration::from_secs(5), "its credentials are refused", || {
+        create(&service, &account, "4911", "late").status == 401
+    });
+    let again = galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
+    assert_eq!(create(&service, &again, "4911", "t0").status, 201, "the names are free");
+    let last = audit(dir.path(), &[]).into_iter().rev().find(|it| it["type"] == "account.deleted");
+    assert_eq!(last.unwrap()["details"], json!({"name": "shop"}));
+}

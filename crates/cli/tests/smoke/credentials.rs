@@ -232,3 +232,25 @@ fn a_revoked_token_ends_its_long_poll_within_five_seconds() {
     waiting.read_response().unwrap().is_problem(401, "token-revoked");
     assert!(revoked.elapsed() < REVOCATION_WINDOW, "{:?}", revoked.elapsed());
 }
+
+#[test]
+fn credentials_have_names_that_lists_and_rotations_keep() {
+    let (dir, _service) = started();
+    for kind in ["key", "token"] {
+        let created = galley_json(dir.path(), &[kind, "create", "default", "--name", "CI"]);
+        galley_json(dir.path(), &[kind, "rotate", &created["id"].to_string()]);
+        let list = galley_json(dir.path(), &[kind, "list", "default"]);
+        let names: Vec<&str> = list.as_array().unwrap().iter().map(|it| text(it, "name")).collect();
+        assert_eq!(names, ["", "CI", "CI"]);
+        assert!(list[0]["created_at"].is_string(), "{list}");
+        let refused = galley(dir.path(), &[kind, "create", "default", "--name", " CI"]);
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert!(message.contains("--name must have 1 to 64 characters"), "{message}");
+    }
+    let token = galley_json(dir.path(), &["token", "create", "default"]);
+    let list = galley_json(dir.path(), &["token", "list", "default"]);
+    let created = list.as_array().unwrap().iter().find(|it| it["id"] == token["id"]).unwrap();
+    assert_eq!(created["scopes"], "read,write,review,webhooks", "others only by name");
+    let scopes = ["--scopes", "credentials,audit"];
+    galley_json(dir.path(), &[&["token", "create", "default"], &scopes[..]].concat());
+}

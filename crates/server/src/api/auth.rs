@@ -12,7 +12,9 @@ use galley_domain::{
     id::{TemplateId, WebhookId},
     rulebook::{Rulebook, V1},
 };
-use galley_store::{Account, AddPhoneOutcome, CredentialId, DEFAULT_PHONE_NUMBERS, SecretHash};
+use galley_store::{
+    Account, AddPhoneOutcome, Author, Credential, CredentialId, DEFAULT_PHONE_NUMBERS, SecretHash,
+};
 use jiff::Timestamp;
 
 use super::{
@@ -58,6 +60,20 @@ pub(crate) struct Review;
 /// The scope of handlers that manage endpoints.
 pub(crate) struct Webhooks;
 
+/// The scope of handlers that manage tokens.
+pub(crate) struct Credentials;
+
+/// The scope of handlers that read the audit feed.
+pub(crate) struct Audit;
+
+impl RequiredScope for Credentials {
+    const SCOPE: Scope = Scope::Credentials;
+}
+
+impl RequiredScope for Audit {
+    const SCOPE: Scope = Scope::Audit;
+}
+
 impl RequiredScope for Read {
     const SCOPE: Scope = Scope::Read;
 }
@@ -79,6 +95,7 @@ pub(crate) struct Caller<S> {
     pub(crate) account: Arc<Account>,
     pub(crate) phone_number_id: String,
     pub(crate) token: CredentialId,
+    cached_token: Arc<CachedCredential>,
     resource_id: Option<TemplateId>,
     scope: PhantomData<S>,
 }
@@ -93,6 +110,22 @@ impl<S> Caller<S> {
     pub(crate) fn webhook_id(&self) -> Result<WebhookId, Problem> {
         let id = self.resource_id.and_then(|id| WebhookId::new(id.get()));
         id.ok_or(Problem::of(ProblemKind::WebhookUnknown))
+    }
+
+    /// The credential id in the path. All ids have the same syntax.
+    pub(crate) fn credential_id(&self) -> Result<CredentialId, Problem> {
+        let id = self.resource_id.map(|id| CredentialId(id.get()));
+        id.ok_or(Problem::of(ProblemKind::CredentialUnknown))
+    }
+
+    /// The caller's token.
+    pub(crate) fn credential(&self) -> &Credential {
+        &self.cached_token.credential
+    }
+
+    /// The caller as the author of a change at this time.
+    pub(crate) fn author(&self, at: Timestamp) -> Author {
+        Author::token(self.token, at)
     }
 
     /// Rejects accounts that have to create and edit templates on the Graph surface.
@@ -172,11 +205,14 @@ impl<S: RequiredScope> Caller<S> {
         // Such an account claims any unowned phone number id on first use.
         if claims_phone {
             let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);
-            let claimed = app.store().claim_phone(account.id, path.phone_number_id, max, now);
+            let by = Author::token(token.credential.id, now);
+            let claimed = app.store().claim_phone(account.id, path.phone_number_id, max, by);
             if let AddPhoneOutcome::OwnedByOther | AddPhoneOutcome::TooMany = claimed.await? {
                 return Err(phone_unknown(&account));
             }
         }
+        token.last_use.remember(now);
+        key.last_use.remember(now);
         context.record_credentials(UsedCredentials {
             account: account.id,
             scope: S::SCOPE,
@@ -184,8 +220,14 @@ impl<S: RequiredScope> Caller<S> {
             key: Some(hashes.1),
         });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
-        let (phone_number_id, token) = (path.phone_number_id.to_owned(), token.credential.id);
-        Ok(Self { account, phone_number_id, token, resource_id, scope: PhantomData })
+        Ok(Self {
+            account,
+            phone_number_id: path.phone_number_id.to_owned(),
+            token: token.credential.id,
+            cached_token: token,
+            resource_id,
+            scope: PhantomData,
+        })
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn admit(
     context.record_in_flight(in_flight);
     // The response to a write is sent even if the account has not read others, so the write must not
     // begin. A read waits for room when its response is known.
-    if scope != Scope::Read && app.response_memory().is_used_up(token.account.id) {
+    if !scope.only_reads() && app.response_memory().is_used_up(token.account.id) {
         return Err(too_many_bytes(app, RESPONSE_BYTES));
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The JSON form of templates, versions, endpoints and lists on API v1.0.
 
+mod credentials;
 mod webhooks;
 
 use galley_domain::template::Status;
@@ -7,6 +8,7 @@ use galley_store::{Event, StoredTemplate, VersionSummary};
 
 use crate::{event_json, json_writer::ObjectWriter};
 
+pub(crate) use credentials::{audit_entries, token_with_secret, tokens};
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
 /// One template. Its content is stored as JSON and copied unchanged.
@@ -58,9 +60,11 @@ fn write_version(out: &mut String, version: &VersionSummary) {
     }
     object.timestamp("created_at", version.created_at);
     object.display("created_by", version.created_by);
+    object.string("created_by_name", &version.created_by_name);
     if let Some(decision) = &version.decision {
         object.timestamp("decided_at", decision.at);
         object.display("decided_by", decision.by);
+        object.string("decided_by_name", &version.decided_by_name);
         if let Some(reason) = &decision.reason {
             object.string("reason", reason);
         }

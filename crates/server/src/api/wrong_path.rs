@@ -7,7 +7,7 @@ use galley_domain::{account, document::suggest::nearest};
 use super::problem::{Problem, ProblemKind};
 
 /// The collections of API v1.0.
-const COLLECTIONS: [&str; 3] = ["message_templates", "events", "webhooks"];
+const COLLECTIONS: [&str; 5] = ["message_templates", "events", "webhooks", "tokens", "audit"];
 
 /// What clients call instead of `message_templates`.
 const OTHER_NAMES: [&str; 4] = ["templates", "template", "message-templates", "messagetemplates"];
@@ -98,7 +98,7 @@ fn explain_v1(rest: &[&str]) -> String {
         }
         (None, 1) => "The API key and the collection are missing",
         (None, 2) => {
-            return "The collection is missing: after the API key comes `/message_templates`, `/events` or `/webhooks`.".to_owned();
+            return "The collection is missing: after the API key comes `/message_templates`, `/events`, `/webhooks`, `/tokens` or `/audit`.".to_owned();
         }
         (Some(3..), _) => "There are too many segments before the collection",
         _ => return explain_call(rest),
@@ -130,7 +130,10 @@ fn explain_call(rest: &[&str]) -> String {
         ["events", ..] => {
             "Nothing comes after `events`: use the query parameters `after` and `limit`.".to_owned()
         }
-        ["message_templates" | "webhooks", ..] => {
+        ["audit", ..] => {
+            "Nothing comes after `audit`: use the query parameters `after` and `limit`.".to_owned()
+        }
+        ["message_templates" | "webhooks" | "tokens", ..] => {
             "The path has more segments than any call. `/docs` lists all calls.".to_owned()
         }
         ["messages", ..] => {
@@ -140,7 +143,7 @@ fn explain_call(rest: &[&str]) -> String {
             let near = nearest(other, COLLECTIONS);
             let near = near.or(OTHER_NAMES.contains(&other).then_some("message_templates"));
             near.map_or_else(
-                || "The collection after the API key does not exist: use `message_templates`, `events` or `webhooks`.".to_owned(),
+                || "The collection after the API key does not exist: use `message_templates`, `events`, `webhooks`, `tokens` or `audit`.".to_owned(),
                 |near| format!("The collection after the API key is called `{near}`."),
             )
         }
@@ -174,9 +177,14 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
         ("message_templates/validate", _) => "POST the document that is to be validated.",
         ("message_templates/{id}/review", _) => "POST the decision.",
         ("message_templates/{id}/render", _) => "POST the values to fill in.",
-        ("message_templates/{id}/versions" | "events" | "webhooks/{id}/deliveries", _) => {
-            "This call only reads: use GET."
+        ("tokens", "PUT" | "PATCH" | "DELETE") => {
+            "POST creates a token and GET lists them. To revoke one, add its id to the path: DELETE `…/tokens/{id}`."
         }
+        ("tokens/{id}", _) => "DELETE revokes the token. GET `…/tokens` lists all of them.",
+        (
+            "message_templates/{id}/versions" | "events" | "audit" | "webhooks/{id}/deliveries",
+            _,
+        ) => "This call only reads: use GET.",
         ("webhooks/{id}/rotate" | "webhooks/{id}/replay", _) => "Use POST.",
         _ => return None,
     };
@@ -211,7 +219,13 @@ mod tests {
             ("/api/v1.0/1555/KEY/event", "is called `events`"),
             ("/api/v1.0/1555/KEY/webhook/7", "is called `webhooks`"),
             ("/api/v1.0/1555/KEY/messages", "Galley does not send messages"),
-            ("/api/v1.0/1555/KEY/orders", "use `message_templates`, `events` or `webhooks`"),
+            (
+                "/api/v1.0/1555/KEY/orders",
+                "use `message_templates`, `events`, `webhooks`, `tokens` or `audit`",
+            ),
+            ("/api/v1.0/1555/KEY/token/7", "is called `tokens`"),
+            ("/api/v1.0/1555/KEY/audit/7", "query parameters `after` and `limit`"),
+            ("/api/v1.0/1555/KEY/tokens/7/rotate", "more segments than any call"),
             ("/api/v1.0/1555/KEY/message_templates/7/reder", "`message_templates/{id}/render`?"),
             ("/api/v1.0/1555/KEY/message_templates/7/copy", "`versions`, `review`, `render`"),
             ("/api/v1.0/1555/KEY/message_templates/7/versions/1", "more segments than any call"),

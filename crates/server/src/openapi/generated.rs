@@ -2,6 +2,7 @@
 //! determine. `x-generated: NAME` in a document is replaced by the members that NAME stands for.
 
 use galley_domain::{
+    account::Scope,
     rulebook::{
         Category, Field, FieldType, ObjectSchema, Rulebook, StringRule, TaggedObject,
         VariantContent,
@@ -11,10 +12,11 @@ use galley_domain::{
         lifecycle::{EventType, Trigger},
         review::DECISION,
     },
+    token::TOKEN,
     violation::{MAX_LISTED, Rule, WarningRule},
     webhook::{REGISTRATION, SUBSCRIPTION},
 };
-use galley_store::{MAX_UPLOAD_BYTES, MAX_WEBHOOKS};
+use galley_store::{AuditKind, MAX_UPLOAD_BYTES, MAX_WEBHOOKS};
 use serde_json::Value;
 
 use super::tree::Node;
@@ -66,6 +68,12 @@ fn values(name: &str) -> Vec<String> {
         "event-types" => owned(EventType::VALUES),
         "problem-slugs" => slugs.map(str::to_owned).collect(),
         "problem-types" => slugs.map(|slug| format!("/problems/{slug}")).collect(),
+        "audit-types" => AuditKind::ALL
+            .iter()
+            .filter(|kind| **kind != AuditKind::StoreMigrated)
+            .map(|kind| kind.as_str().to_owned())
+            .collect(),
+        "scopes" => owned(Scope::VALUES),
         "rulebooks" => Rulebook::ALL.iter().map(|it| it.name.to_owned()).collect(),
         "rules" => Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect(),
         "sample-types" => owned(&graph::SAMPLE_TYPES),
@@ -115,9 +123,12 @@ fn table_limit(path: &str) -> usize {
     for rulebook in Rulebook::ALL {
         collect("template", rulebook.template, &mut limits);
     }
-    for (owner, object) in
-        [("decision", &DECISION), ("webhook", &REGISTRATION), ("subscription", &SUBSCRIPTION)]
-    {
+    for (owner, object) in [
+        ("decision", &DECISION),
+        ("webhook", &REGISTRATION),
+        ("token", &TOKEN),
+        ("subscription", &SUBSCRIPTION),
+    ] {
         collect(owner, object, &mut limits);
     }
     let found = limits.iter().filter(|(it, _)| it == path).map(|(_, limit)| *limit).max();

@@ -24,6 +24,8 @@ const WEBHOOK_CALLS: &[Call] = &[
     ("replay", "replayEvents", "Sends events again."),
 ];
 
+const TOKEN_CALLS: &[Call] = &[("revoke", "revokeToken", "Revokes the token.")];
+
 const BODY: (&str, &str) = ("path.id", "$response.body#/id");
 const LIST: (&str, &str) = ("path.id", "$response.body#/data/0/id");
 const PATH: (&str, &str) = ("path.id", "$request.path.id");
@@ -41,6 +43,9 @@ pub(super) fn of_kind(kind: &str) -> Node {
             chain(vec![show], next_page("listVersions", &[PATH]))
         }
         "event-in-list" => vec![next_page("listEvents", &[])],
+        "audit-in-list" => vec![next_page("listAuditEntries", &[])],
+        "token-in-body" => calls(TOKEN_CALLS, BODY),
+        "token-in-list" => calls(TOKEN_CALLS, LIST),
         "webhook-in-body" => calls(WEBHOOK_CALLS, BODY),
         "webhook-in-list" => calls(WEBHOOK_CALLS, LIST),
         "webhook-in-path" => calls(WEBHOOK_CALLS, PATH),

@@ -11,9 +11,11 @@ use galley_domain::{
         lifecycle::{State, Trigger},
         review::Decision,
     },
+    token::NewToken,
     violation::Violations,
     webhook::Registration,
 };
+use jiff::Timestamp;
 
 use super::tree::Node;
 use crate::api::problem::{Problem, ProblemKind};
@@ -51,6 +53,7 @@ fn by_slug(slug: &str) -> ProblemKind {
 
 fn problem(kind: ProblemKind) -> Problem {
     const DECISION: &str = r#"{"decision": "accept", "reason": " "}"#;
+    const TOKEN: &str = r#"{"name": "nightly import", "scopes": ["reed"]}"#;
     const WEBHOOK: &str = r#"{"url": "shop.example/hooks", "events": ["template.aproved"]}"#;
     match kind {
         ProblemKind::NameTaken => Problem::name_taken("226542649344000".parse::<TemplateId>().ok()),
@@ -62,6 +65,10 @@ fn problem(kind: ProblemKind) -> Problem {
         ProblemKind::InvalidWebhook => {
             let read = |document: &Document<'_>| Registration::read(document, V1.name);
             Problem::invalid_webhook(rejected(WEBHOOK, read))
+        }
+        ProblemKind::InvalidTokenDocument => {
+            let read = |document: &Document<'_>| NewToken::read(document, Timestamp::UNIX_EPOCH);
+            Problem::invalid_token_document(rejected(TOKEN, read))
         }
         ProblemKind::MoveNotPossible => invalid_transition(),
         ProblemKind::RevisionOutdated => Problem::revision_outdated(2),

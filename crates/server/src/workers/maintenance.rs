@@ -71,6 +71,24 @@ pub async fn delete_expired_events(app: &App, retention: Duration) -> usize {
     })
 }
 
+/// Pause between two writes of the last use of credentials.
+const CREDENTIAL_USE_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Records once a minute when credentials were last used.
+pub async fn run_credential_use(app: App) {
+    loop {
+        tokio::time::sleep(CREDENTIAL_USE_INTERVAL).await;
+        record_credential_use(&app).await;
+    }
+}
+
+/// Records when credentials were last used. Uses that could not be written are written next time.
+pub async fn record_credential_use(app: &App) {
+    if let Err(error) = app.credentials().record_uses().await {
+        tracing::warn!(%error, "the last use of credentials could not be recorded");
+    }
+}
+
 /// Upper bound for how long subscribers do not see events committed by other processes.
 const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 

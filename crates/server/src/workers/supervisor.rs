@@ -31,6 +31,8 @@ const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 pub enum Worker {
     /// Records the time.
     ClockObserver,
+    /// Records when credentials were last used.
+    CredentialUse,
     /// Delivers events to webhook endpoints.
     DeliveryScheduler,
     /// Polls for events of other processes.
@@ -48,6 +50,7 @@ impl Worker {
     fn as_str(self) -> &'static str {
         match self {
             Self::ClockObserver => "clock_observer",
+            Self::CredentialUse => "credential_use",
             Self::DeliveryScheduler => "delivery_scheduler",
             Self::EventPoller => "event_poller",
             Self::EventRetention => "event_retention",
@@ -60,6 +63,7 @@ impl Worker {
     fn condition(self) -> &'static str {
         match self {
             Self::ClockObserver => "worker-clock-observer",
+            Self::CredentialUse => "worker-credential-use",
             Self::DeliveryScheduler => "worker-delivery-scheduler",
             Self::EventPoller => "worker-event-poller",
             Self::EventRetention => "worker-event-retention",
@@ -72,6 +76,7 @@ impl Worker {
     fn effect(self) -> &'static str {
         match self {
             Self::ClockObserver => "jumps of the clock are noticed late",
+            Self::CredentialUse => "the last use of credentials is not recorded",
             Self::DeliveryScheduler => "webhook events are not delivered",
             Self::EventPoller => "events of other processes are noticed late",
             Self::EventRetention => "expired events are not deleted",

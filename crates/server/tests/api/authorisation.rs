@@ -10,12 +10,14 @@ use galley_domain::{
     id::{AccountId, TemplateId},
 };
 use galley_server::Clock as _;
-use galley_store::{AddCredentialOutcome, CredentialKind, Feed, NewCredential, Webhook};
+use galley_store::{
+    AddCredentialOutcome, Author, Credential, CredentialKind, Feed, NewCredential, Webhook,
+};
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TestApp, credential, request};
 use crate::harness::{
-    TestResponse,
+    TestAccount, TestResponse, TestService,
     description::{self, Example, Operation, V1, all_operations, operations},
 };
 
@@ -34,6 +36,9 @@ const PUBLIC: [&str; 12] = [
     "showReadiness",
     "showTemplateSchema",
 ];
+
+/// Lists that are not empty for any account: each has tokens, and entries about them.
+const OF_EVERY_ACCOUNT: [&str; 2] = ["listTokens", "listAuditEntries"];
 
 /// A phone number, a key and a token.
 type Caller = (&'static str, &'static str, &'static str);
@@ -110,6 +115,8 @@ struct Scenario<'o> {
     id: String,
     /// The id of the endpoint.
     webhook: String,
+    /// The id of a token.
+    token: String,
     owner: AccountId,
     stranger: AccountId,
 }
@@ -121,16 +128,22 @@ struct Snapshot {
     events: [Feed; 2],
     /// Only those of the owner, because the other account may register its own.
     webhooks: Vec<Webhook>,
+    /// The credentials of the owner.
+    credentials: Vec<Credential>,
 }
 
 impl<'o> Scenario<'o> {
     async fn new(operation: &'o Operation<'o>, example: &Example) -> Self {
         let app = TestApp::start().await;
         let (phone, key, token) = STRANGER;
-        app.account("stranger", &[phone], key, token).await;
+        let scopes = Scopes::ALL;
+        let stranger = TestAccount::named("stranger");
+        let stranger = TestAccount { phones: &[phone], key, token, scopes, ..stranger };
+        TestService::account(&app, stranger).await;
         let accounts = app.store.accounts().await.unwrap();
         let (owner, stranger) = (accounts[0].id, accounts[1].id);
         add_credentials(&app, owner, scope(operation).unwrap()).await;
+        let token = app.store.credentials(owner).await.unwrap().pop().unwrap().id.to_string();
         let template = description::template(&example.name, "the owner's own");
         let created = app.create(&template).await;
         assert_eq!(created.status, 201, "{created:?}");
@@ -141,7 +154,7 @@ impl<'o> Scenario<'o> {
         assert_eq!(registered.status, 201, "{registered:?}");
         let webhook = registered.json()["id"].as_str().unwrap().to_owned();
         let body = example.body.clone();
-        Self { app, operation, body, template, id, webhook, owner, stranger }
+        Self { app, operation, body, template, id, webhook, token, owner, stranger }
     }
 
     async fn assert_rejects_other_callers(&self) {
@@ -173,8 +186,11 @@ impl<'o> Scenario<'o> {
     /// Asserts that another account cannot see the template, neither by its id nor in lists.
     async fn assert_hidden_from_stranger(&self) {
         if self.operation.pattern.contains("{id}") {
-            let slug =
-                if self.is_endpoint_operation() { "webhook-unknown" } else { "template-unknown" };
+            let slug = match self.collection() {
+                "webhooks" => "webhook-unknown",
+                "tokens" => "credential-unknown",
+                _ => "template-unknown",
+            };
             self.assert_rejected(STRANGER, 404, slug).await;
             return;
         }
@@ -187,6 +203,9 @@ impl<'o> Scenario<'o> {
             assert!(![401, 403].contains(&response.status.as_u16()), "{response:?}");
             let leaked = [&self.id, PHONE].into_iter().find(|it| response.text().contains(*it));
             assert_eq!(leaked, None, "{} {query}: {response:?}", self.operation.name());
+            if OF_EVERY_ACCOUNT.contains(&self.operation.id()) {
+                continue;
+            }
             let items = response.json()["data"].as_array().map_or(0, Vec::len);
             assert_eq!(items, 0, "{} {query}: {response:?}", self.operation.name());
         }
@@ -206,8 +225,9 @@ impl<'o> Scenario<'o> {
         [String::new()].into_iter().chain(queries).collect()
     }
 
-    fn is_endpoint_operation(&self) -> bool {
-        self.operation.pattern.contains("/webhooks/")
+    /// The collection in the path.
+    fn collection(&self) -> &str {
+        self.operation.pattern.split('/').nth(5).unwrap_or_default()
     }
 
     async fn call(&self, caller: Caller) -> TestResponse {
@@ -216,7 +236,11 @@ impl<'o> Scenario<'o> {
 
     async fn send(&self, caller: Caller, query: &str, body: Option<&Value>) -> TestResponse {
         let (phone, key, token) = caller;
-        let id = if self.is_endpoint_operation() { &self.webhook } else { &self.id };
+        let id = match self.collection() {
+            "webhooks" => &self.webhook,
+            "tokens" => &self.token,
+            _ => &self.id,
+        };
         let known = [("phone_number_id", phone), ("key", key), ("id", id)];
         let path = format!("{}{query}", self.operation.path(&known));
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -235,12 +259,13 @@ impl<'o> Scenario<'o> {
                 store.events(self.stranger, None, 1_000).await.unwrap(),
             ],
             webhooks: store.webhooks(self.owner).await.unwrap(),
+            credentials: store.credentials(self.owner).await.unwrap(),
         }
     }
 
     async fn set_disabled(&self, disabled: bool) {
-        let at = disabled.then(|| self.app.clock.now());
-        assert!(self.app.store.set_account_disabled(self.owner, at).await.unwrap());
+        let by = Author::operator(self.app.clock.now());
+        assert!(self.app.store.set_account_disabled(self.owner, disabled, by).await.unwrap());
         // The credential cache notices the change within two seconds.
         self.app.clock.advance(Duration::from_secs(2));
     }
@@ -265,9 +290,9 @@ async fn add_credentials(app: &TestApp, owner: AccountId, scope: Scope) {
     }
     for new in added {
         let revoked = new.hash == credential(new.kind, "revoked").hash;
-        match app.store.add_credential(owner, new, now).await.unwrap() {
+        match app.store.add_credential(owner, new, Author::operator(now)).await.unwrap() {
             AddCredentialOutcome::Added(id) if revoked => {
-                assert!(app.store.revoke_credential(id, now).await.unwrap());
+                assert!(app.store.revoke_credential(id, Author::operator(now)).await.unwrap());
             }
             AddCredentialOutcome::Added(_) => {}
             other => panic!("{other:?}"),

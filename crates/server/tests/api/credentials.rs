@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::http::Method;
 use galley_domain::account::Scopes;
 use galley_store::{
-    AccountQuotas, AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, Quota,
-    SecretHash,
+    AccountQuotas, AddCredentialOutcome, Author, CredentialId, CredentialKind, NewCredential,
+    Quota, SecretHash,
 };
 use jiff::Timestamp;
 
@@ -20,7 +20,7 @@ async fn call(app: &TestApp, phone: &str, key: &str, token: &str) -> TestRespons
 async fn add(app: &TestApp, new: NewCredential) -> CredentialId {
     use galley_server::Clock as _;
     let account = app.store.accounts().await.unwrap()[0].id;
-    match app.store.add_credential(account, new, app.clock.now()).await.unwrap() {
+    match app.store.add_credential(account, new, Author::operator(app.clock.now())).await.unwrap() {
         AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
@@ -68,7 +68,7 @@ async fn expired_and_revoked_credentials_have_their_own_problems() {
     for kind in [CredentialKind::Key, CredentialKind::Token] {
         add(&app, NewCredential { expires_at: Some(end), ..credential(kind, "short-lived") }).await;
         let id = add(&app, credential(kind, "ended")).await;
-        app.store.revoke_credential(id, app.clock.now()).await.unwrap();
+        app.store.revoke_credential(id, Author::operator(app.clock.now())).await.unwrap();
     }
     assert_eq!(call(&app, PHONE, "short-lived", "short-lived").await.status.as_u16(), 201);
     call(&app, PHONE, KEY, "ended").await.problem(401, "token-revoked");
@@ -100,9 +100,9 @@ async fn a_disabled_account_is_rejected_until_it_is_enabled() {
     use galley_server::Clock as _;
     let app = TestApp::start().await;
     let id = app.store.accounts().await.unwrap()[0].id;
-    app.store.set_account_disabled(id, Some(app.clock.now())).await.unwrap();
+    app.store.set_account_disabled(id, true, Author::operator(app.clock.now())).await.unwrap();
     call(&app, PHONE, KEY, TOKEN).await.problem(403, "account-disabled");
-    app.store.set_account_disabled(id, None).await.unwrap();
+    app.store.set_account_disabled(id, false, Author::operator(app.clock.now())).await.unwrap();
     app.clock.advance(Duration::from_secs(2));
     assert_eq!(call(&app, PHONE, KEY, TOKEN).await.status.as_u16(), 201);
 }
@@ -121,7 +121,7 @@ async fn a_revocation_takes_effect_within_two_seconds_despite_the_cache() {
     let app = TestApp::start().await;
     let id = add(&app, credential(CredentialKind::Token, "leaked")).await;
     assert_eq!(call(&app, PHONE, KEY, "leaked").await.status.as_u16(), 201);
-    app.store.revoke_credential(id, app.clock.now()).await.unwrap();
+    app.store.revoke_credential(id, Author::operator(app.clock.now())).await.unwrap();
     app.clock.advance(Duration::from_secs(2));
     call(&app, PHONE, KEY, "leaked").await.problem(401, "token-revoked");
 }
@@ -145,9 +145,17 @@ async fn beyond_its_quota_an_account_cannot_tell_free_phone_numbers_from_others(
     app.account("second", &["888"], "key-2", "token-2").await;
     let mine = app.store.accounts().await.unwrap()[0].id;
     let quotas = AccountQuotas { phone_numbers: Quota::Max(2), ..AccountQuotas::default() };
-    assert!(app.store.set_account_quotas(mine, quotas).await.unwrap());
+    assert!(
+        app.store
+            .set_account_quotas(mine, quotas, Author::operator(Timestamp::UNIX_EPOCH))
+            .await
+            .unwrap()
+    );
     for phone in ["1", "2"] {
-        app.store.claim_phone(mine, phone, None, Timestamp::UNIX_EPOCH).await.unwrap();
+        app.store
+            .claim_phone(mine, phone, None, Author::operator(Timestamp::UNIX_EPOCH))
+            .await
+            .unwrap();
     }
     let refused = call(&app, "777", KEY, TOKEN).await.problem(404, "phone-unknown");
     assert!(refused["detail"].as_str().unwrap().contains("owns 2 of them"), "{refused}");

@@ -1,7 +1,8 @@
 //! `PATCH` and `DELETE {base}/message_templates/{id}`, and older versions.
 
 use axum::http::Method;
-use galley_store::{AccountQuotas, Quota};
+use galley_server::Clock as _;
+use galley_store::{AccountQuotas, Author, Quota};
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, request};
@@ -164,7 +165,12 @@ async fn a_version_beyond_the_stored_bytes_is_429_with_use_and_limit() {
     let id = app.create_named("welcome").await;
     let account = app.store.accounts().await.unwrap()[0].id;
     let quotas = AccountQuotas { stored_bytes: Quota::Max(700), ..AccountQuotas::default() };
-    assert!(app.store.set_account_quotas(account, quotas).await.unwrap());
+    assert!(
+        app.store
+            .set_account_quotas(account, quotas, Author::operator(app.clock.now()))
+            .await
+            .unwrap()
+    );
     let edit = json!({"components": [{"type": "BODY", "text": "x".repeat(400)}]});
     let problem = patch(&app, &id, &edit).await.problem(429, "limit-reached");
     let detail = problem["detail"].as_str().unwrap();
@@ -202,11 +208,11 @@ async fn versions_are_listed_with_status_time_and_author() {
                 {
                     "version": 2, "status": "APPROVED", "category": "UTILITY",
                     "previous_category": "MARKETING", "created_at": "2026-09-21T14:14:20.000Z",
-                    "created_by": token,
+                    "created_by": token, "created_by_name": "",
                 },
                 {
                     "version": 1, "status": "APPROVED", "category": "MARKETING",
-                    "created_at": "2026-09-21T14:13:20.000Z", "created_by": token,
+                    "created_at": "2026-09-21T14:13:20.000Z", "created_by": token, "created_by_name": "",
                 },
             ],
             "paging": {"cursors": {"after": "1"}},

@@ -67,7 +67,7 @@ async fn every_change_is_one_event_with_the_state_at_that_time() {
     assert_eq!(
         rejected,
         json!({
-            "seq": 2, "type": "template.rejected", "template_id": id, "version": 1, "actor": null,
+            "seq": 2, "type": "template.rejected", "template_id": id, "version": 1, "actor": null, "actor_name": "",
             "at": format!("{:.3}", app.clock.now()),
             "data": {"name": "welcome", "language": "en_US", "category": "MARKETING",
                 "status": "REJECTED", "reason": "Too \"loud\""},

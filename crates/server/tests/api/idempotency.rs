@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use galley_store::CredentialKind;
+use galley_store::{Author, CredentialKind};
 use serde_json::json;
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, credential, hello, path, post, request};
@@ -42,7 +42,7 @@ async fn a_repeated_request_works_with_a_rotated_api_key() {
     let first = app.create_with_key(&hello("t"), "order-1").await;
     let account = app.store.accounts().await.unwrap()[0].id;
     let new = credential(CredentialKind::Key, "rotated-key");
-    app.store.add_credential(account, new, app.clock.now()).await.unwrap();
+    app.store.add_credential(account, new, Author::operator(app.clock.now())).await.unwrap();
     let mut again =
         request(Method::POST, &path(PHONE, "rotated-key"), TOKEN, hello("t").to_string());
     again.headers_mut().insert("idempotency-key", "order-1".parse().unwrap());

@@ -13,7 +13,7 @@ use axum::{
 };
 use galley_server::{Clock as _, Limits};
 use galley_store::{
-    AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, testing::Fault,
+    AddCredentialOutcome, Author, CredentialId, CredentialKind, NewCredential, testing::Fault,
 };
 use hyper::body::Frame;
 use tokio::{sync::Notify, time::Instant};
@@ -54,7 +54,12 @@ async fn add_credentials(app: &TestApp, loss: Loss) -> [CredentialId; 2] {
     let add = async |kind, expires: bool| {
         let expires_at = expires.then_some(end);
         let new = NewCredential { expires_at, ..credential(kind, SECRET) };
-        match app.store.add_credential(account, new, app.clock.now()).await.unwrap() {
+        match app
+            .store
+            .add_credential(account, new, Author::operator(app.clock.now()))
+            .await
+            .unwrap()
+        {
             AddCredentialOutcome::Added(id) => id,
             other => panic!("{other:?}"),
         }
@@ -71,14 +76,14 @@ async fn lose(app: &TestApp, [key, token]: [CredentialId; 2], loss: Loss) -> Ins
     let now = app.clock.now();
     match loss {
         Loss::RevokedToken => {
-            app.store.revoke_credential(token, now).await.unwrap();
+            app.store.revoke_credential(token, Author::operator(now)).await.unwrap();
         }
         Loss::RevokedKey => {
-            app.store.revoke_credential(key, now).await.unwrap();
+            app.store.revoke_credential(key, Author::operator(now)).await.unwrap();
         }
         Loss::DisabledAccount => {
             let account = app.store.accounts().await.unwrap()[0].id;
-            app.store.set_account_disabled(account, Some(now)).await.unwrap();
+            app.store.set_account_disabled(account, true, Author::operator(now)).await.unwrap();
         }
         Loss::ExpiredToken | Loss::ExpiredKey => app.clock.advance(Duration::from_mins(1)),
     }

@@ -17,8 +17,8 @@ use axum::{
     http::{Method, Request},
 };
 use galley_domain::rulebook::WHATSAPP;
-use galley_server::Limits;
-use galley_store::AccountQuotas;
+use galley_server::{Clock as _, Limits};
+use galley_store::{AccountQuotas, Author};
 use hyper::body::Frame;
 use tokio::{task::JoinSet, time::Instant};
 
@@ -227,7 +227,12 @@ async fn requests_for_the_number_of_another_account_count_like_others() {
     app.account("second", &["222"], "key-2", "token-2").await;
     let first = app.store.accounts().await.unwrap()[0].id;
     let quotas = AccountQuotas { requests_per_second: Some(2), ..AccountQuotas::default() };
-    assert!(app.store.set_account_quotas(first, quotas).await.unwrap());
+    assert!(
+        app.store
+            .set_account_quotas(first, quotas, Author::operator(app.clock.now()))
+            .await
+            .unwrap()
+    );
     let call = |phone| app.send(request(Method::GET, &path(phone, KEY), TOKEN, ""));
     for _ in 0..2 {
         call("222").await.problem(404, "phone-unknown");
@@ -281,7 +286,12 @@ async fn an_account_with_a_rate_gets_so_many_requests_a_second() {
     app.account("second", &["222"], "key-2", "token-2").await;
     let first = app.store.accounts().await.unwrap()[0].id;
     let quotas = AccountQuotas { requests_per_second: Some(2), ..AccountQuotas::default() };
-    assert!(app.store.set_account_quotas(first, quotas).await.unwrap());
+    assert!(
+        app.store
+            .set_account_quotas(first, quotas, Author::operator(app.clock.now()))
+            .await
+            .unwrap()
+    );
     let call = || read(&app, OTHER, KEY, TOKEN, "");
     for _ in 0..2 {
         call().await.problem(404, "template-unknown");

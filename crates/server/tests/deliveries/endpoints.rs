@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use galley_domain::{template::lifecycle::EventType, webhook::delivery::DisableReason};
 use galley_server::workers::DeliveryStepOutcome;
-use galley_store::{EventSubject, Feed, WebhookChange};
+use galley_store::{Author, EventSubject, Feed, WebhookChange};
 
 use super::fake_receiver::{Harness, no_response, status};
 
@@ -33,7 +33,7 @@ async fn an_endpoint_that_responds_410_is_disabled_and_an_event_reports_it() {
     let enable = WebhookChange { disabled: Some(false), ..WebhookChange::default() };
     harness
         .store
-        .change_webhook(harness.account, harness.webhook, enable, harness.now())
+        .change_webhook(harness.account, harness.webhook, enable, Author::operator(harness.now()))
         .await
         .unwrap();
     harness.advance(Duration::from_secs(6));
@@ -78,7 +78,7 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_that_recovers_
     let enable = WebhookChange { disabled: Some(false), ..WebhookChange::default() };
     harness
         .store
-        .change_webhook(harness.account, harness.webhook, enable, harness.now())
+        .change_webhook(harness.account, harness.webhook, enable, Author::operator(harness.now()))
         .await
         .unwrap();
     assert_eq!(harness.webhook().await.failing_since, None, "enabling resets the failure streak");

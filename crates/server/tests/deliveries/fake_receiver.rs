@@ -25,7 +25,7 @@ use galley_server::{
     },
 };
 use galley_store::{
-    Actor, ChangeOutcome, CreateOutcome, CreateWebhookOutcome, NewTemplate, NewWebhook,
+    Actor, Author, ChangeOutcome, CreateOutcome, CreateWebhookOutcome, NewTemplate, NewWebhook,
     TemplateChange, Webhook,
 };
 use jiff::Timestamp;
@@ -182,7 +182,7 @@ async fn register(
         format,
         subscribed: false,
         secret: keyring().encrypt(account.get(), secret, [3; 24]),
-        at: service.clock.now(),
+        by: Author::operator(service.clock.now()),
     };
     match service.store.create_webhook(new).await.unwrap() {
         CreateWebhookOutcome::Created(webhook) => webhook.id,

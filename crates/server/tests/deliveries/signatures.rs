@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use galley_server::delivery::Secret;
 use galley_server::workers::DeliveryStepOutcome;
-use galley_store::RotateOutcome;
+use galley_store::{Author, RotateOutcome};
 
 use super::fake_receiver::{Harness, is_signed, keyring};
 
@@ -20,7 +20,7 @@ async fn both_secrets_sign_for_a_day_after_a_rotation() {
         encrypted,
         until,
         false,
-        harness.now(),
+        Author::operator(harness.now()),
     );
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     let signed = async |name: &str| {
@@ -44,8 +44,14 @@ async fn a_secret_that_cannot_be_decrypted_costs_no_attempt() {
     let other = galley_server::delivery::Keyring::new(Some("another key, by mistake")).unwrap();
     let encrypted = other.encrypt(harness.account.get(), &harness.secret, [5; 24]);
     let now = harness.now();
-    let rotated =
-        harness.store.rotate_webhook(harness.account, harness.webhook, encrypted, now, true, now);
+    let rotated = harness.store.rotate_webhook(
+        harness.account,
+        harness.webhook,
+        encrypted,
+        now,
+        true,
+        Author::operator(now),
+    );
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     assert_eq!(harness.step().await, DeliveryStepOutcome::SigningFailed);
     let DeliveryStepOutcome::Idle(Some(retry_at)) = harness.step().await else {
@@ -54,8 +60,14 @@ async fn a_secret_that_cannot_be_decrypted_costs_no_attempt() {
     assert!(harness.sent_seqs().is_empty());
     assert_eq!(harness.webhook().await.failing_since, None);
     let encrypted = keyring().encrypt(harness.account.get(), &harness.secret, [6; 24]);
-    let rotated =
-        harness.store.rotate_webhook(harness.account, harness.webhook, encrypted, now, true, now);
+    let rotated = harness.store.rotate_webhook(
+        harness.account,
+        harness.webhook,
+        encrypted,
+        now,
+        true,
+        Author::operator(now),
+    );
     assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
     harness.advance_to(retry_at);
     assert_eq!(harness.run_until_idle().await, [DeliveryStepOutcome::Delivered]);

@@ -18,7 +18,7 @@ use galley_server::{
         VerificationError, WebhookClient, WebhookReceiver, secret_overlap_end,
     },
 };
-use galley_store::{Actor, ChangeOutcome, CreateOutcome, NewTemplate, RotateOutcome};
+use galley_store::{Actor, Author, ChangeOutcome, CreateOutcome, NewTemplate, RotateOutcome};
 use jiff::Timestamp;
 use rustls::RootCertStore;
 use serde_json::{Value, json};
@@ -294,7 +294,14 @@ async fn a_rotated_secret_replaces_the_former_one_immediately() {
         let encrypted = keyring().encrypt(harness.account.get(), &secret, [4; 24]);
         let until = secret_overlap_end(Format::Whatsapp, harness.now());
         let (account, webhook, now) = (harness.account, harness.webhook, harness.now());
-        let rotated = harness.store.rotate_webhook(account, webhook, encrypted, until, false, now);
+        let rotated = harness.store.rotate_webhook(
+            account,
+            webhook,
+            encrypted,
+            until,
+            false,
+            Author::operator(now),
+        );
         assert!(matches!(rotated.await.unwrap(), RotateOutcome::Done(_)));
         meta.create_template(name, Review::Auto).await;
         // The receiver knows only the second secret, and refuses what it cannot verify.

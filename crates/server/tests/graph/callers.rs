@@ -8,7 +8,7 @@ use axum::{
 };
 use galley_domain::account::{Scope, Scopes};
 use galley_server::{Clock as _, Limits};
-use galley_store::{AccountQuotas, AddCredentialOutcome, CredentialKind, NewCredential};
+use galley_store::{AccountQuotas, AddCredentialOutcome, Author, CredentialKind, NewCredential};
 use serde_json::{Value, json};
 
 use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
@@ -68,7 +68,8 @@ async fn add(service: &Service, secret: &str, scopes: Scopes, expired: bool) {
         expires_at: expired.then_some(now),
         ..NewCredential::unrestricted(CredentialKind::Token, secret)
     };
-    let added = service.store.add_credential(service.shop, new, now).await.unwrap();
+    let added =
+        service.store.add_credential(service.shop, new, Author::operator(now)).await.unwrap();
     assert!(matches!(added, AddCredentialOutcome::Added(_)), "{added:?}");
 }
 
@@ -79,7 +80,7 @@ async fn every_call_rejects_callers_without_the_right_token() {
         let id = service.create_named("hello", "en_US").await;
         let others = Scope::ALL.into_iter().filter(|it| it != scope).map(Scope::as_str);
         let others: Vec<&str> = others.collect();
-        add(&service, "expired", Scopes::ALL, true).await;
+        add(&service, "expired", Scopes::DEFAULT, true).await;
         add(&service, "without", Scopes::parse(&others.join(",")).unwrap(), false).await;
         add(&service, "with", Scopes::parse(scope.as_str()).unwrap(), false).await;
         let waba = service.shop.to_string();
@@ -106,10 +107,22 @@ async fn every_call_rejects_callers_without_the_right_token() {
         assert!(subcode.is_some() || other["message"].as_str().unwrap().contains("API v1.0"));
 
         let now = service.clock.now();
-        assert!(service.store.set_account_disabled(service.shop, Some(now)).await.unwrap());
+        assert!(
+            service
+                .store
+                .set_account_disabled(service.shop, true, Author::operator(now))
+                .await
+                .unwrap()
+        );
         service.clock.advance(Duration::from_secs(2));
         call("with").await.expect_error(403, 131_031, None);
-        assert!(service.store.set_account_disabled(service.shop, None).await.unwrap());
+        assert!(
+            service
+                .store
+                .set_account_disabled(service.shop, false, Author::operator(service.clock.now()))
+                .await
+                .unwrap()
+        );
         service.clock.advance(Duration::from_secs(2));
 
         assert_eq!(
@@ -146,7 +159,13 @@ async fn throttled_requests_have_the_codes_of_the_graph_api() {
     assert_eq!(response.header("retry-after"), Some("1"));
     assert_eq!(response.expect_error(400, 4, None)["galley_problem"], "too-many-failures");
     let quotas = AccountQuotas { requests_per_second: Some(1), ..AccountQuotas::default() };
-    assert!(service.store.set_account_quotas(service.shop, quotas).await.unwrap());
+    assert!(
+        service
+            .store
+            .set_account_quotas(service.shop, quotas, Author::operator(service.clock.now()))
+            .await
+            .unwrap()
+    );
     service.get(path).await.expect_error(400, 100, Some(33));
     let response = service.get(path).await;
     assert_eq!(response.header("retry-after"), Some("1"));

@@ -1,7 +1,8 @@
 //! Error responses: Meta's codes, and Galley's complete list of violations.
 
 use axum::http::Method;
-use galley_store::{AccountLimits, AccountQuotas, Quota};
+use galley_server::Clock as _;
+use galley_store::{AccountLimits, AccountQuotas, Author, Quota};
 use serde_json::{Value, json};
 
 use super::service::{Service, TOKEN, hello};
@@ -130,7 +131,13 @@ async fn the_category_of_an_approved_template_cannot_change() {
 async fn each_limit_of_an_account_has_its_code() {
     let service = Service::start().await;
     let limits = Some(AccountLimits { templates: 1 });
-    assert!(service.store.set_account_limits(service.shop, limits).await.unwrap());
+    assert!(
+        service
+            .store
+            .set_account_limits(service.shop, limits, Author::operator(service.clock.now()))
+            .await
+            .unwrap()
+    );
     let id = service.create_named("hello", "en_US").await;
     let error = service.create(&hello("other")).await.expect_error(400, 100, Some(2_388_019));
     assert_eq!(error["galley_problem"], "limit-reached");
@@ -144,7 +151,13 @@ async fn each_limit_of_an_account_has_its_code() {
 async fn a_reached_quota_of_stored_bytes_is_refused_with_use_and_limit() {
     let service = Service::start().await;
     let quotas = AccountQuotas { stored_bytes: Quota::Max(600), ..AccountQuotas::default() };
-    assert!(service.store.set_account_quotas(service.shop, quotas).await.unwrap());
+    assert!(
+        service
+            .store
+            .set_account_quotas(service.shop, quotas, Author::operator(service.clock.now()))
+            .await
+            .unwrap()
+    );
     let error = service.create(&hello("hello")).await.expect_error(400, 100, None);
     assert_eq!(error["galley_problem"], "limit-reached");
     let message = error["error_user_msg"].as_str().unwrap();

@@ -1,5 +1,6 @@
 //! Serving samples, completely or in part, and their use in templates.
 
+use galley_store::Author;
 use std::time::Duration;
 
 use axum::{
@@ -127,7 +128,7 @@ async fn a_sample_needs_its_exact_name_and_an_enabled_account() {
         assert!(rejected.status == 404 && rejected.text().contains("No sample"), "{other}");
     }
     let now = galley_server::Clock::now(&*service.clock);
-    service.store.set_account_disabled(service.shop, Some(now)).await.unwrap();
+    service.store.set_account_disabled(service.shop, true, Author::operator(now)).await.unwrap();
     assert_eq!(read(&service, Method::GET, &name, &[]).await.status, 404);
 }
 

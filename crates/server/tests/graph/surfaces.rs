@@ -1,7 +1,8 @@
 //! Accounts of one rulebook on the API surface of the other.
 
 use axum::http::Method;
-use galley_store::AccountLimits;
+use galley_server::Clock as _;
+use galley_store::{AccountLimits, Author};
 use serde_json::{Value, json};
 
 use super::service::{OTHER, Service, TOKEN, hello};
@@ -97,7 +98,13 @@ async fn validation_of_an_edit_matches_the_edit() {
 async fn validation_reports_a_reached_template_limit() {
     let service = Service::start().await;
     let limits = Some(AccountLimits { templates: 1 });
-    assert!(service.store.set_account_limits(service.shop, limits).await.unwrap());
+    assert!(
+        service
+            .store
+            .set_account_limits(service.shop, limits, Author::operator(service.clock.now()))
+            .await
+            .unwrap()
+    );
     let path = format!("/api/v1.0/15550001111/{TOKEN}/message_templates/validate");
     let result = service.call(Method::POST, &path, &hello("first")).await.expect_success();
     assert_eq!(result["valid"], true, "{result}");

@@ -14,7 +14,7 @@ use axum::{
     http::{Method, Request, header},
 };
 use galley_server::{Clock as _, Limits};
-use galley_store::{BeginUploadOutcome, NewUpload};
+use galley_store::{Author, BeginUploadOutcome, NewUpload};
 use hyper::body::Frame;
 use serde_json::{Value, json};
 
@@ -254,10 +254,16 @@ async fn an_upload_ends_when_its_token_is_revoked_or_its_account_disabled() {
         let record = Arc::clone(&lost);
         let body = DelayedBody::with_rest(async move {
             if disabled {
-                store.set_account_disabled(shop, Some(clock.now())).await.unwrap();
+                store
+                    .set_account_disabled(shop, true, Author::operator(clock.now()))
+                    .await
+                    .unwrap();
             } else {
                 for credential in store.credentials(shop).await.unwrap() {
-                    store.revoke_credential(credential.id, clock.now()).await.unwrap();
+                    store
+                        .revoke_credential(credential.id, Author::operator(clock.now()))
+                        .await
+                        .unwrap();
                 }
             }
             clock.advance(Duration::from_secs(2));

@@ -9,7 +9,7 @@ use axum::{
     http::{Method, header},
     response::Response,
 };
-use galley_domain::{id::AccountId, rulebook::WHATSAPP, template::Review};
+use galley_domain::{account::Scopes, id::AccountId, rulebook::WHATSAPP, template::Review};
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -39,7 +39,8 @@ impl Account {
     fn details(&self) -> TestAccount<'_> {
         let own = self.0;
         let phones = std::slice::from_ref(&self.0);
-        TestAccount { phones, key: own, token: own, ..TestAccount::named(own) }
+        let scopes = Scopes::ALL;
+        TestAccount { phones, key: own, token: own, scopes, ..TestAccount::named(own) }
     }
 }
 
@@ -114,8 +115,13 @@ impl Service {
         if operation.pattern.contains("{id}") {
             // The template also creates an event, which a replay needs.
             let template = self.template(account, example).await;
-            let endpoint = operation.pattern.contains("/webhooks/");
-            id = if endpoint { self.webhook(account).await } else { template };
+            id = if operation.pattern.contains("/webhooks/") {
+                self.webhook(account).await
+            } else if operation.pattern.contains("/tokens/") {
+                self.token(account).await
+            } else {
+                template
+            };
             known.push(("id", &id));
         }
         operation.path(&known)
@@ -187,6 +193,12 @@ impl Service {
     async fn webhook(&self, account: Account) -> String {
         let document = json!({"url": "https://shop.example/hooks"});
         self.created(account, &below(account, "webhooks"), &document).await
+    }
+
+    /// Creates a token and returns its id.
+    async fn token(&self, account: Account) -> String {
+        let document = json!({"name": "spare", "scopes": ["read"]});
+        self.created(account, &below(account, "tokens"), &document).await
     }
 
     async fn created(&self, account: Account, path: &str, document: &Value) -> String {

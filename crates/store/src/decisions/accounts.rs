@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use galley_domain::{id::AccountId, template::Review};
 
+use super::audit::AuditedChange;
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, NewAccount, Quota, StoreError, encoding::key, stored_row::StoredRow,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, Quota, RenameAccountOutcome,
+    StoreError, encoding::key, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
@@ -60,6 +62,39 @@ pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAc
         refused => unreachable!("checked before the first write: {refused:?}"),
     };
     CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
+}
+
+/// Whether an account can be renamed: its present name, and whether another account has the new one.
+pub(crate) fn rename_outcome(former: Option<&str>, is_taken: bool) -> RenameAccountOutcome {
+    match (former, is_taken) {
+        (None, _) => RenameAccountOutcome::NotFound,
+        (Some(_), true) => RenameAccountOutcome::NameTaken,
+        (Some(_), false) => RenameAccountOutcome::Renamed,
+    }
+}
+
+/// Why an account cannot be deleted, if it cannot.
+pub(crate) fn deletion_refusal(
+    account: Option<&Account>,
+    has_templates: bool,
+) -> Option<DeleteAccountOutcome> {
+    match account {
+        None => Some(DeleteAccountOutcome::NotFound),
+        Some(account) if account.disabled_at.is_none() => Some(DeleteAccountOutcome::NotDisabled),
+        Some(_) if has_templates => Some(DeleteAccountOutcome::HasTemplates),
+        Some(_) => None,
+    }
+}
+
+/// The name that the row of a deleted account has. No account can be created with it, because it
+/// contains a control character.
+pub(crate) fn deleted_name(id: AccountId) -> String {
+    format!("deleted\u{1f}{id}")
+}
+
+/// The change of an account that is disabled or enabled.
+pub(crate) fn disabling(is_disabled: bool) -> AuditedChange<'static> {
+    if is_disabled { AuditedChange::AccountDisabled } else { AuditedChange::AccountEnabled }
 }
 
 /// The outcome of adding a phone number that has an owner.
@@ -127,7 +162,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{CredentialKind, NewCredential};
+    use crate::{Author, CredentialKind, NewCredential};
 
     fn new(secrets: &[(CredentialKind, &str)]) -> NewAccount {
         let credential =
@@ -139,7 +174,7 @@ mod tests {
             phones: vec!["1".to_owned(), "2".to_owned()],
             credentials: secrets.iter().map(credential).collect(),
             only_if_first: false,
-            at: Timestamp::UNIX_EPOCH,
+            by: Author::operator(Timestamp::UNIX_EPOCH),
         }
     }
 

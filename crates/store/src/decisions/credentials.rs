@@ -3,16 +3,27 @@
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 
+use super::audit::AuditedChange;
 use crate::{
     AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
     RotateCredentialOutcome, StoreError, stored_row::StoredRow,
 };
 
 /// The columns that [`credential`] reads.
-pub(crate) const COLUMNS: &str = "id, account_id, kind, scopes, created_at, expires_at, revoked_at";
+pub(crate) const COLUMNS: &str =
+    "id, account_id, kind, name, scopes, created_at, last_used_at, expires_at, revoked_at";
+
+/// How long a revoked or expired token counts towards the maximum after its creation, in
+/// milliseconds: otherwise a client could fill the store by creating and revoking tokens.
+const ISSUED_TOKEN_COUNTS_MS: i64 = 3_600_000;
+
+/// Tokens that were created after this time count towards the maximum even if they are not active.
+pub(crate) fn issued_since(at: Timestamp) -> i64 {
+    at.as_millisecond().saturating_sub(ISSUED_TOKEN_COUNTS_MS)
+}
 
 /// What a rotation writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RotationPlan {
     /// The account that gets the replacement.
     pub(crate) account: AccountId,
@@ -33,15 +44,24 @@ impl RotationPlan {
                 old_ends_at: self.old_ends_at,
             },
             AddCredentialOutcome::SecretTaken => RotateCredentialOutcome::SecretTaken,
-            AddCredentialOutcome::NotFound => RotateCredentialOutcome::NotFound,
+            // A rotation has no limit: the old token expires.
+            AddCredentialOutcome::TooMany | AddCredentialOutcome::NotFound => {
+                RotateCredentialOutcome::NotFound
+            }
         }
+    }
+
+    /// The change for the audit feed, once the replacement was added as `new`.
+    pub(crate) fn audited(&self, old: CredentialId, new: CredentialId) -> AuditedChange<'_> {
+        let (replacement, old_ends_at) = (&self.replacement, self.old_ends_at);
+        AuditedChange::CredentialRotated { old, new, replacement, old_ends_at }
     }
 }
 
 /// Decides what a rotation of `old` at `at` writes, or why it is refused.
 ///
 /// The replacement keeps the remaining lifetime, unless it has an expiry of its own: otherwise a
-/// rotation would turn a temporary credential into a permanent one. The old credential never ends
+/// rotation would turn a temporary credential into a permanent one. It keeps the name, too. The old credential never ends
 /// later than without the rotation.
 pub(crate) fn plan_rotation(
     old: Option<&Credential>,
@@ -57,7 +77,11 @@ pub(crate) fn plan_rotation(
         Some(expired_at) if expired_at <= at => Err(RotateCredentialOutcome::Expired(expired_at)),
         expiry => Ok(RotationPlan {
             account: old.account,
-            replacement: NewCredential { expires_at: new.expires_at.or(expiry), ..*new },
+            replacement: NewCredential {
+                expires_at: new.expires_at.or(expiry),
+                name: if new.name.is_empty() { old.name.clone() } else { new.name.clone() },
+                ..*new
+            },
             old_ends_at: expiry.map_or(old_ends_at, |expiry| expiry.min(old_ends_at)),
         }),
     }
@@ -69,8 +93,10 @@ pub(crate) fn credential(row: &impl StoredRow) -> Result<Credential, StoreError>
         id: CredentialId(row.number("id")?),
         account: row.account_id("account_id")?,
         kind: row.parsed("kind", CredentialKind::parse)?,
+        name: row.value("name")?,
         scopes: row.parsed("scopes", |scopes| Scopes::parse(scopes).ok())?,
         created_at: row.timestamp("created_at")?,
+        last_used_at: row.optional_timestamp("last_used_at")?,
         expires_at: row.optional_timestamp("expires_at")?,
         revoked_at: row.optional_timestamp("revoked_at")?,
     })
@@ -96,8 +122,10 @@ mod tests {
             id: CredentialId(1),
             account: AccountId::new(1).unwrap(),
             kind: CredentialKind::Token,
-            scopes: Scopes::ALL,
+            name: "nightly".to_owned(),
+            scopes: Scopes::DEFAULT,
             created_at: second(0),
+            last_used_at: None,
             expires_at: expires_at.map(second),
             revoked_at: revoked_at.map(second),
         };

@@ -44,6 +44,7 @@ pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
         subject: subject(kind, row)?,
         at: row.timestamp("at")?,
         actor: row.actor("actor")?,
+        actor_name: row.value("actor_name")?,
         reason: row.value("reason")?,
     })
 }
@@ -78,6 +79,7 @@ mod tests {
             },
             at: Timestamp::UNIX_EPOCH,
             actor: Actor::Service,
+            actor_name: String::new(),
             reason: None,
         };
         seqs.map(event).collect()

@@ -4,42 +4,46 @@ use galley_domain::rulebook::Category;
 
 use crate::{Decision, StoreError, Version, VersionSummary, stored_row::StoredRow};
 
+/// The columns of a summary that a version with content does not have.
+macro_rules! actor_names {
+    () => {
+        "coalesce((SELECT name FROM credential WHERE id = actor), '') AS actor_name, \
+         coalesce((SELECT name FROM credential WHERE id = decided_by), '') AS decided_by_name, "
+    };
+}
+pub(crate) use actor_names;
+
 /// The version in a row.
 pub(crate) fn version(row: &impl StoredRow) -> Result<Version, StoreError> {
-    let VersionSummary {
-        number,
-        status,
-        category,
-        previous_category,
-        created_at,
-        created_by,
-        decision,
-    } = summary(row)?;
-    let content = row.value("content")?;
     Ok(Version {
-        number,
-        status,
-        category,
-        previous_category,
-        content,
-        created_at,
-        created_by,
-        decision,
+        number: row.number("version")?,
+        status: row.status("status")?,
+        category: row.category("category")?,
+        previous_category: previous_category(row)?,
+        content: row.value("content")?,
+        created_at: row.timestamp("created_at")?,
+        created_by: row.actor("actor")?,
+        decision: decision(row)?,
     })
 }
 
-/// The version in a row that has no content.
+/// The version in a row that has the names of its actors and no content.
 pub(crate) fn summary(row: &impl StoredRow) -> Result<VersionSummary, StoreError> {
     Ok(VersionSummary {
         number: row.number("version")?,
         status: row.status("status")?,
         category: row.category("category")?,
-        previous_category: row
-            .optional("previous_category", |category: String| Category::parse(&category))?,
+        previous_category: previous_category(row)?,
         created_at: row.timestamp("created_at")?,
         created_by: row.actor("actor")?,
+        created_by_name: row.value("actor_name")?,
         decision: decision(row)?,
+        decided_by_name: row.value("decided_by_name")?,
     })
+}
+
+fn previous_category(row: &impl StoredRow) -> Result<Option<Category>, StoreError> {
+    row.optional("previous_category", |category: String| Category::parse(&category))
 }
 
 /// The reviewer's decision, once there is one.

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use super::endpoint_health::EndpointHealth;
 use crate::{
-    CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError, StoredSecret,
-    Webhook, WebhookChange, stored_row::StoredRow,
+    Author, CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError,
+    StoredSecret, Webhook, WebhookChange, stored_row::StoredRow,
 };
 
 /// Why an account with these endpoints may not register another one. Each endpoint comes with
@@ -79,17 +79,17 @@ pub(crate) struct NewSecret {
     pub(crate) until: Timestamp,
     /// Replaces the secret even if the previous rotation is in progress.
     pub(crate) force: bool,
-    pub(crate) at: Timestamp,
+    pub(crate) by: Author,
 }
 
 /// Replaces the secret of an endpoint.
 pub(crate) fn rotate(before: Webhook, new: &NewSecret) -> RotateOutcome {
     match before.former_secret {
-        Some((_, until)) if until > new.at && !new.force => RotateOutcome::InProgress(until),
+        Some((_, until)) if until > new.by.at && !new.force => RotateOutcome::InProgress(until),
         _ => RotateOutcome::Done(Box::new(Webhook {
             former_secret: Some((before.secret, new.until)),
             secret: new.secret.clone(),
-            updated_at: new.at,
+            updated_at: new.by.at,
             ..before
         })),
     }
@@ -175,7 +175,7 @@ mod tests {
 
     fn new_webhook(subscribed: bool) -> NewWebhook {
         let Webhook { account, url, events, format, secret, .. } = failing_webhook();
-        NewWebhook { account, url, events, format, subscribed, secret, at: at(0) }
+        NewWebhook { account, url, events, format, subscribed, secret, by: Author::operator(at(0)) }
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
     fn a_rotation_needs_force_until_the_former_secret_has_expired() {
         let new = |force| {
             let secret = StoredSecret(vec![2]);
-            NewSecret { secret, until: at(100), force, at: at(0) }
+            NewSecret { secret, until: at(100), force, by: Author::operator(at(0)) }
         };
         let former = |until| {
             let former_secret = Some((StoredSecret(vec![0]), at(until)));

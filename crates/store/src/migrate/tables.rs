@@ -55,7 +55,7 @@ const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template 
      ON owner = account.id)";
 
 /// The tables to copy. Referenced tables come before those that reference them.
-pub(super) static TABLES: [Table; 15] = [
+pub(super) static TABLES: [Table; 16] = [
     Table::new(
         "account",
         1,
@@ -65,6 +65,7 @@ pub(super) static TABLES: [Table; 15] = [
             "last_template",
             "created_at",
             "disabled_at",
+            "deleted_at",
             "media_bytes",
             "template_limit",
             "requests_per_second",
@@ -84,10 +85,22 @@ pub(super) static TABLES: [Table; 15] = [
     Table::new(
         "credential",
         1,
-        &["id", "account_id", "created_at", "expires_at", "revoked_at", "kind", "scopes", "hash"],
+        &[
+            "id",
+            "account_id",
+            "created_at",
+            "last_used_at",
+            "expires_at",
+            "revoked_at",
+            "kind",
+            "name",
+            "scopes",
+            "hash",
+        ],
     )
     .with_generated_id("id"),
     Table::new("credential_epoch", 1, &["only_row", "epoch"]),
+    Table::new("audit", 1, &["seq", "account_id", "at", "actor", "kind", "subject", "details"]),
     Table::new(
         "template",
         1,

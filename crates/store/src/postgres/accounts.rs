@@ -2,7 +2,10 @@
 //! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
 use async_trait::async_trait;
-use galley_domain::id::{self, AccountId};
+use galley_domain::{
+    id::{self, AccountId},
+    template::Review,
+};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
@@ -15,13 +18,15 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
-    NewAccount, StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
     decisions::{
         self,
         accounts::{
-            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+            COLUMNS, ExistingAccounts, created, deleted_name, deletion_refusal, disabling,
+            distinct_phones, owned_phone, refusal, rename_outcome, stored_quota,
         },
+        audit::AuditedChange,
     },
 };
 
@@ -32,48 +37,78 @@ impl AccountStore for PostgresStore {
     }
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        let statement = format!("SELECT {COLUMNS} FROM account ORDER BY id");
+        let statement =
+            format!("SELECT {COLUMNS} FROM account WHERE deleted_at IS NULL ORDER BY id");
         let rows = self.pools.acquire_slow().await?.query(&statement, &[]).await?;
         rows.iter().map(account).collect()
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        let statement = format!("SELECT {COLUMNS} FROM account WHERE id = $1");
+        let statement = one_statement();
         let row = self.pools.read_one(&statement, &[&key(id.get())]).await?;
         row.as_ref().map(account).transpose()
+    }
+
+    async fn rename_account(
+        &self,
+        id: AccountId,
+        name: String,
+        by: Author,
+    ) -> Result<RenameAccountOutcome, StoreError> {
+        transact!(self, tx => rename(tx, id, &name, by))
+    }
+
+    async fn set_account_review(
+        &self,
+        id: AccountId,
+        review: Review,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_review(tx, id, review, by))
     }
 
     async fn set_account_disabled(
         &self,
         id: AccountId,
-        disabled_at: Option<Timestamp>,
+        is_disabled: bool,
+        by: Author,
     ) -> Result<bool, StoreError> {
-        transact!(self, tx => set_disabled(tx, id, disabled_at))
+        transact!(self, tx => set_disabled(tx, id, is_disabled, by))
+    }
+
+    async fn delete_account(
+        &self,
+        id: AccountId,
+        by: Author,
+    ) -> Result<DeleteAccountOutcome, StoreError> {
+        transact!(self, tx => delete(tx, id, by))
     }
 
     async fn set_account_limits(
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
+        by: Author,
     ) -> Result<bool, StoreError> {
-        transact!(self, tx => set_limits(tx, id, limits))
+        transact!(self, tx => set_limits(tx, id, limits, by))
     }
 
     async fn set_account_quotas(
         &self,
         id: AccountId,
         quotas: AccountQuotas,
+        by: Author,
     ) -> Result<bool, StoreError> {
-        transact!(self, tx => set_quotas(tx, id, quotas))
+        transact!(self, tx => set_quotas(tx, id, quotas, by))
     }
 
     async fn add_phone(
         &self,
         account: AccountId,
         phone: &str,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError> {
-        transact!(self, tx => add_phone(tx, account, phone, at))
+        transact!(self, tx => add_phone(tx, account, phone, by))
     }
 
     async fn claim_phone(
@@ -81,7 +116,7 @@ impl AccountStore for PostgresStore {
         account: AccountId,
         phone: &str,
         max: Option<u64>,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError> {
         // Every request with an unknown number comes here: those of an account that has reached its
         // maximum open no transaction.
@@ -92,11 +127,16 @@ impl AccountStore for PostgresStore {
                 return Ok(refusal);
             }
         }
-        transact!(self, tx => claim_phone(tx, account, phone, max, at))
+        transact!(self, tx => claim_phone(tx, account, phone, max, by))
     }
 
-    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError> {
-        transact!(self, tx => remove_phone(tx, account, phone))
+    async fn remove_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => remove_phone(tx, account, phone, by))
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
@@ -123,14 +163,14 @@ pub(super) async fn create(
     }
     let last = transaction.query_one("SELECT coalesce(max(id), 0) FROM account", &[]).await?;
     let last = last.map_or(Ok(0), |row| number(&row, 0))?;
-    let id = AccountId::new(id::next(last, millis(new.at))).ok_or_else(ids_exhausted)?;
+    let id = AccountId::new(id::next(last, millis(new.by.at))).ok_or_else(ids_exhausted)?;
     let values: Values<'_> = &[
         &key(id.get()),
         &new.name,
         &new.rulebook,
         &new.review.as_str(),
         &new.phones.is_empty(),
-        &millis(new.at),
+        &millis(new.by.at),
     ];
     transaction
         .execute(
@@ -139,12 +179,14 @@ pub(super) async fn create(
             values,
         )
         .await?;
+    transaction.audit(id, AuditedChange::AccountCreated(new), new.by);
     for phone in distinct_phones(new) {
-        insert_phone(transaction, id, phone, new.at).await?;
+        insert_phone(transaction, id, phone, new.by.at).await?;
+        transaction.audit(id, AuditedChange::PhoneAdded(phone), new.by);
     }
     let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        added.push(credentials::insert(transaction, id, credential, new.at).await?);
+        added.push(credentials::add(transaction, id, credential, new.by).await?);
     }
     Ok(created(id, &added))
 }
@@ -172,6 +214,11 @@ async fn existing(
     })
 }
 
+/// Reads one account (`$1`).
+fn one_statement() -> String {
+    format!("SELECT {COLUMNS} FROM account WHERE id = $1 AND deleted_at IS NULL")
+}
+
 fn account(row: &Row) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits(row)?)
 }
@@ -183,37 +230,119 @@ pub(super) fn limits(row: &Row) -> Result<Option<AccountLimits>, StoreError> {
     })
 }
 
-pub(super) async fn set_disabled(
+async fn rename(
     transaction: &mut Transaction,
     id: AccountId,
-    disabled_at: Option<Timestamp>,
-) -> Result<bool, StoreError> {
+    name: &str,
+    by: Author,
+) -> Result<RenameAccountOutcome, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    let update = "UPDATE account SET disabled_at = $2 WHERE id = $1";
-    let changed = transaction.execute(update, &[&key(id.get()), &disabled_at.map(millis)]).await?;
-    credentials::increment_epoch(transaction).await?;
-    Ok(changed > 0)
+    let statement = "SELECT id, name FROM account WHERE id = $1 OR name = $2";
+    let rows = transaction.query(statement, &[&key(id.get()), &name]).await?;
+    let mut former = None;
+    let mut is_taken = false;
+    for row in &rows {
+        if account_id(row, "id")? == id {
+            former = Some(get::<String>(row, "name")?);
+        } else {
+            is_taken = true;
+        }
+    }
+    let outcome = rename_outcome(former.as_deref(), is_taken);
+    if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
+        let update = "UPDATE account SET name = $2 WHERE id = $1";
+        transaction.execute(update, &[&key(id.get()), &name]).await?;
+        transaction.audit(id, AuditedChange::AccountRenamed { from: &former, to: name }, by);
+        credentials::increment_epoch(transaction).await?;
+    }
+    Ok(outcome)
 }
 
-pub(super) async fn set_limits(
+async fn set_review(
+    transaction: &mut Transaction,
+    id: AccountId,
+    review: Review,
+    by: Author,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let statement = one_statement();
+    let row = transaction.query_one(&statement, &[&key(id.get())]).await?;
+    let Some(before) = row.as_ref().map(account).transpose()? else { return Ok(false) };
+    let update = "UPDATE account SET review = $2 WHERE id = $1";
+    transaction.execute(update, &[&key(id.get()), &review.as_str()]).await?;
+    transaction.audit(id, AuditedChange::ReviewChanged { from: before.review, to: review }, by);
+    credentials::increment_epoch(transaction).await?;
+    Ok(true)
+}
+
+async fn delete(
+    transaction: &mut Transaction,
+    id: AccountId,
+    by: Author,
+) -> Result<DeleteAccountOutcome, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let own = key(id.get());
+    // Endpoints before their account, as everywhere.
+    let endpoints = "SELECT 1 FROM webhook WHERE account_id = $1 ORDER BY id FOR UPDATE";
+    transaction.query(endpoints, &[&own]).await?;
+    transaction.lock(id).await?;
+    let statement = one_statement();
+    let row = transaction.query_one(&statement, &[&own]).await?;
+    let found = row.as_ref().map(account).transpose()?;
+    let templates = "SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT NULL LIMIT 1";
+    let has_templates = transaction.query_one(templates, &[&own]).await?.is_some();
+    if let Some(refusal) = deletion_refusal(found.as_ref(), has_templates) {
+        return Ok(refusal);
+    }
+    for statement in [
+        "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = $1",
+        "DELETE FROM webhook WHERE account_id = $1",
+        "DELETE FROM phone WHERE account_id = $1",
+        "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL",
+    ] {
+        transaction.execute(statement, &[&own]).await?;
+    }
+    let revoke =
+        "UPDATE credential SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL";
+    transaction.execute(revoke, &[&own, &millis(by.at)]).await?;
+    let update = "UPDATE account SET deleted_at = $2, name = $3 WHERE id = $1";
+    transaction.execute(update, &[&own, &millis(by.at), &deleted_name(id)]).await?;
+    let name = found.map(|account| account.name).unwrap_or_default();
+    transaction.audit(id, AuditedChange::AccountDeleted { name: &name }, by);
+    credentials::increment_epoch(transaction).await?;
+    Ok(DeleteAccountOutcome::Deleted)
+}
+
+async fn set_disabled(
+    transaction: &mut Transaction,
+    id: AccountId,
+    is_disabled: bool,
+    by: Author,
+) -> Result<bool, StoreError> {
+    let update = "UPDATE account SET disabled_at = $2 WHERE id = $1";
+    let disabled_at = is_disabled.then(|| millis(by.at));
+    change(transaction, id, update, &[&key(id.get()), &disabled_at], disabling(is_disabled), by)
+        .await
+}
+
+async fn set_limits(
     transaction: &mut Transaction,
     id: AccountId,
     limits: Option<AccountLimits>,
+    by: Author,
 ) -> Result<bool, StoreError> {
-    credentials::lock_epoch(transaction).await?;
     let max_templates = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
-    let changed = transaction.execute(update, &[&key(id.get()), &max_templates]).await?;
-    credentials::increment_epoch(transaction).await?;
-    Ok(changed > 0)
+    let values: Values<'_> = &[&key(id.get()), &max_templates];
+    change(transaction, id, update, values, AuditedChange::LimitsChanged(limits), by).await
 }
 
 async fn set_quotas(
     transaction: &mut Transaction,
     id: AccountId,
     quotas: AccountQuotas,
+    by: Author,
 ) -> Result<bool, StoreError> {
-    credentials::lock_epoch(transaction).await?;
     let update = "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
                   phone_limit = $4 WHERE id = $1";
     let values: Values<'_> = &[
@@ -222,9 +351,25 @@ async fn set_quotas(
         &stored_quota(quotas.stored_bytes),
         &stored_quota(quotas.phone_numbers),
     ];
-    let changed = transaction.execute(update, values).await?;
+    change(transaction, id, update, values, AuditedChange::QuotasChanged(quotas), by).await
+}
+
+/// Changes the row of an account and records it; `false` if the account does not exist.
+async fn change(
+    transaction: &mut Transaction,
+    id: AccountId,
+    update: &str,
+    values: Values<'_>,
+    audited: AuditedChange<'_>,
+    by: Author,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let is_changed = transaction.execute(update, values).await? > 0;
+    if is_changed {
+        transaction.audit(id, audited, by);
+    }
     credentials::increment_epoch(transaction).await?;
-    Ok(changed > 0)
+    Ok(is_changed)
 }
 
 /// Adds a phone number to an account. When several requests use a new number concurrently, the
@@ -233,12 +378,13 @@ pub(super) async fn add_phone(
     transaction: &mut Transaction,
     account: AccountId,
     phone: &str,
-    at: Timestamp,
+    by: Author,
 ) -> Result<AddPhoneOutcome, StoreError> {
     let insert = "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
-                  WHERE id = $2 ON CONFLICT (id) DO NOTHING";
-    let values: Values<'_> = &[&phone, &key(account.get()), &millis(at)];
+                  WHERE id = $2 AND deleted_at IS NULL ON CONFLICT (id) DO NOTHING";
+    let values: Values<'_> = &[&phone, &key(account.get()), &millis(by.at)];
     if transaction.execute(insert, values).await? > 0 {
+        transaction.audit(account, AuditedChange::PhoneAdded(phone), by);
         return Ok(AddPhoneOutcome::Added);
     }
     let Some(row) = transaction.query_one(OWNER, &[&phone]).await? else {
@@ -254,9 +400,9 @@ async fn claim_phone(
     account: AccountId,
     phone: &str,
     max: Option<u64>,
-    at: Timestamp,
+    by: Author,
 ) -> Result<AddPhoneOutcome, StoreError> {
-    let Some(max) = max else { return add_phone(transaction, account, phone, at).await };
+    let Some(max) = max else { return add_phone(transaction, account, phone, by).await };
     if !transaction.lock(account).await? {
         return Ok(AddPhoneOutcome::NoAccount);
     }
@@ -264,7 +410,7 @@ async fn claim_phone(
     if let Some(refusal) = row.map_or(Ok(None), |row| refused_claim(&row, account, max))? {
         return Ok(refusal);
     }
-    add_phone(transaction, account, phone, at).await
+    add_phone(transaction, account, phone, by).await
 }
 
 /// The owner of a phone number (`$1`), and how many numbers an account (`$2`) has, counted up to
@@ -288,12 +434,17 @@ async fn remove_phone(
     transaction: &mut Transaction,
     account: AccountId,
     phone: &str,
+    by: Author,
 ) -> Result<bool, StoreError> {
     credentials::lock_epoch(transaction).await?;
     let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
-    let removed = transaction.execute(delete, &[&without_nul(phone), &key(account.get())]).await?;
+    let values: Values<'_> = &[&without_nul(phone), &key(account.get())];
+    let is_removed = transaction.execute(delete, values).await? > 0;
+    if is_removed {
+        transaction.audit(account, AuditedChange::PhoneRemoved(phone), by);
+    }
     credentials::increment_epoch(transaction).await?;
-    Ok(removed > 0)
+    Ok(is_removed)
 }
 
 const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";

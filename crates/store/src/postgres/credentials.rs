@@ -11,9 +11,12 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
-    RotateCredentialOutcome, SecretHash, StoreError,
-    decisions::credentials::{COLUMNS, credential, plan_rotation},
+    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
+    MAX_ACTIVE_TOKENS, NewCredential, RotateCredentialOutcome, SecretHash, StoreError,
+    decisions::{
+        audit::AuditedChange,
+        credentials::{COLUMNS, credential, issued_since, plan_rotation},
+    },
 };
 
 #[async_trait]
@@ -22,11 +25,26 @@ impl CredentialStore for PostgresStore {
         &self,
         account: AccountId,
         new: NewCredential,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddCredentialOutcome, StoreError> {
         transact!(self, tx => async {
             lock_epoch(tx).await?;
-            insert(tx, account, &new, at).await
+            add(tx, account, &new, by).await
+        })
+    }
+
+    async fn issue_token(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        by: Author,
+    ) -> Result<AddCredentialOutcome, StoreError> {
+        transact!(self, tx => async {
+            lock_epoch(tx).await?;
+            if count_tokens(tx, account, by.at).await? >= MAX_ACTIVE_TOKENS {
+                return Ok(AddCredentialOutcome::TooMany);
+            }
+            add(tx, account, &new, by).await
         })
     }
 
@@ -35,13 +53,13 @@ impl CredentialStore for PostgresStore {
         old: CredentialId,
         new: NewCredential,
         old_ends_at: Timestamp,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateCredentialOutcome, StoreError> {
-        transact!(self, tx => rotate(tx, old, &new, old_ends_at, at))
+        transact!(self, tx => rotate(tx, old, &new, old_ends_at, by))
     }
 
-    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
-        transact!(self, tx => revoke(tx, id, at))
+    async fn revoke_credential(&self, id: CredentialId, by: Author) -> Result<bool, StoreError> {
+        transact!(self, tx => revoke(tx, id, by))
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
@@ -59,6 +77,22 @@ impl CredentialStore for PostgresStore {
         let statement = format!("SELECT {COLUMNS} FROM credential WHERE kind = $1 AND hash = $2");
         let row = self.pools.read_one(&statement, &[&kind.as_str(), &&hash.0[..]]).await?;
         row.as_ref().map(credential).transpose()
+    }
+
+    async fn record_credential_use(
+        &self,
+        uses: Vec<(CredentialId, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        let (ids, times): (Vec<i64>, Vec<i64>) =
+            uses.into_iter().map(|(id, at)| (key(id.0), millis(at))).unzip();
+        // The epoch row is locked, so that two instances never wait for each other in a circle.
+        transact!(self, tx => async {
+            lock_epoch(tx).await?;
+            let update = "UPDATE credential SET last_used_at = greatest(last_used_at, used.at) \
+                          FROM unnest($1::int8[], $2::int8[]) AS used (id, at) \
+                          WHERE credential.id = used.id";
+            tx.execute(update, &[&ids, &times]).await.map(drop)
+        })
     }
 
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
@@ -82,19 +116,50 @@ pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
     row.map_or(Ok(0), |row| number(&row, 0))
 }
 
+/// Adds a credential and records it in the audit feed. The caller has locked the epoch row.
+pub(super) async fn add(
+    transaction: &mut Transaction,
+    account: AccountId,
+    new: &NewCredential,
+    by: Author,
+) -> Result<AddCredentialOutcome, StoreError> {
+    let added = insert(transaction, account, new, by.at).await?;
+    if let AddCredentialOutcome::Added(id) = added {
+        transaction.audit(account, AuditedChange::CredentialCreated(id, new), by);
+    }
+    Ok(added)
+}
+
+/// How many tokens of the account are active or were created recently.
+async fn count_tokens(
+    transaction: &Transaction,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<usize, StoreError> {
+    let statement = "SELECT count(*) FROM credential WHERE account_id = $1 AND kind = $2 \
+                     AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) \
+                     OR created_at > $4)";
+    let kind = CredentialKind::Token.as_str();
+    let values: Values<'_> = &[&key(account.get()), &kind, &millis(at), &issued_since(at)];
+    let row = transaction.query_one(statement, values).await?;
+    let count = row.map_or(Ok(0), |row| number(&row, 0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
 /// Adds a credential. The caller has locked the epoch row.
-pub(super) async fn insert(
+async fn insert(
     transaction: &Transaction,
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
 ) -> Result<AddCredentialOutcome, StoreError> {
-    let owner = "SELECT 1 FROM account WHERE id = $1";
+    let owner = "SELECT 1 FROM account WHERE id = $1 AND deleted_at IS NULL";
     if transaction.query_one(owner, &[&key(account.get())]).await?.is_none() {
         return Ok(AddCredentialOutcome::NotFound);
     }
-    let insert = "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
-                  VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, hash) DO NOTHING RETURNING id";
+    let insert = "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at, \
+                  name) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, hash) DO NOTHING \
+                  RETURNING id";
     let values: Values<'_> = &[
         &key(account.get()),
         &new.kind.as_str(),
@@ -102,6 +167,7 @@ pub(super) async fn insert(
         &new.scopes.to_string(),
         &millis(at),
         &new.expires_at.map(millis),
+        &new.name,
     ];
     Ok(match transaction.query_one(insert, values).await? {
         Some(row) => AddCredentialOutcome::Added(CredentialId(number(&row, 0)?)),
@@ -123,21 +189,20 @@ pub(super) async fn rotate(
     old: CredentialId,
     new: &NewCredential,
     old_ends_at: Timestamp,
-    at: Timestamp,
+    by: Author,
 ) -> Result<RotateCredentialOutcome, StoreError> {
     lock_epoch(transaction).await?;
-    let statement = format!("SELECT {COLUMNS} FROM credential WHERE id = $1");
-    let found = transaction.query_one(&statement, &[&key(old.0)]).await?;
-    let found = found.as_ref().map(credential).transpose()?;
-    let plan = match plan_rotation(found.as_ref(), new, old_ends_at, at) {
+    let found = by_id(transaction, old).await?;
+    let plan = match plan_rotation(found.as_ref(), new, old_ends_at, by.at) {
         Ok(plan) => plan,
         Err(refused) => return Ok(refused),
     };
-    let added = insert(transaction, plan.account, &plan.replacement, at).await?;
+    let added = insert(transaction, plan.account, &plan.replacement, by.at).await?;
     let outcome = plan.outcome(added);
-    if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
+    if let RotateCredentialOutcome::Rotated { id, old_ends_at, .. } = outcome {
         let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
         transaction.execute(expire, &[&key(old.0), &millis(old_ends_at)]).await?;
+        transaction.audit(plan.account, plan.audited(old, id), by);
         increment_epoch(transaction).await?;
     }
     Ok(outcome)
@@ -146,11 +211,25 @@ pub(super) async fn rotate(
 pub(super) async fn revoke(
     transaction: &mut Transaction,
     id: CredentialId,
-    at: Timestamp,
+    by: Author,
 ) -> Result<bool, StoreError> {
     lock_epoch(transaction).await?;
-    let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-    let revoked = transaction.execute(revoke, &[&key(id.0), &millis(at)]).await?;
+    let Some(found) = by_id(transaction, id).await?.filter(|it| it.revoked_at.is_none()) else {
+        transaction.set_rollback_only();
+        return Ok(false);
+    };
+    let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1";
+    transaction.execute(revoke, &[&key(id.0), &millis(by.at)]).await?;
+    transaction.audit(found.account, AuditedChange::CredentialRevoked(&found), by);
     increment_epoch(transaction).await?;
-    Ok(revoked > 0)
+    Ok(true)
+}
+
+async fn by_id(
+    transaction: &Transaction,
+    id: CredentialId,
+) -> Result<Option<Credential>, StoreError> {
+    let statement = format!("SELECT {COLUMNS} FROM credential WHERE id = $1");
+    let row = transaction.query_one(&statement, &[&key(id.0)]).await?;
+    row.as_ref().map(credential).transpose()
 }

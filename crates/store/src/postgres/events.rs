@@ -119,8 +119,9 @@ pub(super) fn append_disabled(
 
 /// All columns of an event. Name and language never change, so they come from the template.
 pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
-     e.category, e.status, e.reason, e.webhook_id, e.origin \
-     FROM event e LEFT JOIN template t ON t.id = e.template_id";
+     e.category, e.status, e.reason, e.webhook_id, e.origin, coalesce(c.name, '') AS actor_name \
+     FROM event e LEFT JOIN template t ON t.id = e.template_id LEFT JOIN credential c \
+     ON c.id = e.actor";
 
 /// One event, inside a transaction.
 pub(super) async fn one_in(

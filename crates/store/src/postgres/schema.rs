@@ -7,6 +7,7 @@ use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
+    audit,
     failover::{CONNECT_TIMEOUT, FailoverConnector},
     tls::Tls,
 };
@@ -21,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0002_clock_guard.sql"),
     include_str!("../../migrations/postgres/0003_search_terms.sql"),
     include_str!("../../migrations/postgres/0004_account_quotas.sql"),
+    include_str!("../../migrations/postgres/0005_audit.sql"),
 ];
 
 /// The oldest supported PostgreSQL, as `server_version_num`.
@@ -115,6 +117,9 @@ async fn migrate(client: &mut Client, policy: SchemaPolicy) -> Result<(), StoreE
         open.batch_execute(migration).await?;
         let number = i32::try_from(number + 1).unwrap_or(i32::MAX);
         open.execute("INSERT INTO galley_schema VALUES ($1, now())", &[&number]).await?;
+    }
+    if found > 0 {
+        audit::append_migration(&open, found, latest_version()).await?;
     }
     open.commit().await?;
     Ok(())

@@ -1,5 +1,5 @@
 //! Transactions. They lock in one order, so that they never wait for each other in a circle: the
-//! credential epoch, endpoints by id, accounts by id. A transaction that changes an account locks its
+//! credential epoch, endpoints by id, accounts by id, the audit feed. A transaction that changes an account locks its
 //! row, so that the account's events are numbered in sequence.
 
 use std::collections::HashMap;
@@ -10,14 +10,18 @@ use tokio_postgres::Row;
 
 use super::{
     accounts,
+    audit::PendingEntries,
     columns::{key, number},
     errors,
     pipeline::{DeferredWrite, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
 use crate::{
-    AccountLimits, StoreError,
-    decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
+    AccountLimits, Author, StoreError,
+    decisions::{
+        audit::AuditedChange,
+        stored_bytes::{StoredBytes, stored_bytes_columns},
+    },
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -77,6 +81,7 @@ pub(super) struct Transaction {
     accounts: HashMap<AccountId, LockedAccount>,
     /// Writes that are sent with the commit.
     deferred: Vec<DeferredWrite>,
+    audit: PendingEntries,
     is_rollback_only: bool,
 }
 
@@ -113,8 +118,14 @@ impl Transaction {
                 (connection, rows)
             }
         };
-        let (accounts, deferred) = (HashMap::new(), Vec::new());
-        Ok((Self { connection, accounts, deferred, is_rollback_only: false }, rows))
+        let transaction = Self {
+            connection,
+            accounts: HashMap::new(),
+            deferred: Vec::new(),
+            audit: PendingEntries::default(),
+            is_rollback_only: false,
+        };
+        Ok((transaction, rows))
     }
 
     pub(super) fn connection(&self) -> &PgConnection {
@@ -195,6 +206,11 @@ impl Transaction {
         self.deferred.push(DeferredWrite { statement, values });
     }
 
+    /// Records a change in the audit feed, with the commit.
+    pub(super) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
+        self.audit.add(account, change, by);
+    }
+
     /// Whether the commit will send writes.
     pub(super) fn has_deferred_writes(&self) -> bool {
         !self.deferred.is_empty()
@@ -227,6 +243,7 @@ impl Transaction {
         for values in updates {
             self.defer(UPDATE_ACCOUNT, values);
         }
+        self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
         let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
         let writes = match PreparedPipeline::prepare(&self.connection, &writes).await {

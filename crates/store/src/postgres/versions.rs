@@ -13,14 +13,14 @@ use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
     decisions::{
         changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
-        versions::{summary, version},
+        versions::{actor_names, summary, version},
     },
 };
 
-/// All versions of one template. `$content` is `content, ` or nothing: a list of versions does not
+/// All versions of one template. `$content` is `content, `, or the names of actors: a list of versions does not
 /// read content that no client sees.
 macro_rules! versions {
-    ($content:literal) => {
+    ($content:expr) => {
         concat!(
             "SELECT version, status, category, previous_category, ",
             $content,
@@ -36,7 +36,7 @@ macro_rules! versions {
 
 /// The versions below `$3`, newest first, unless the template is deleted or another account's.
 macro_rules! versions_before {
-    ($content:literal) => {
+    ($content:expr) => {
         concat!(
             versions!($content),
             " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND \
@@ -47,7 +47,7 @@ macro_rules! versions_before {
 
 const VERSIONS: &str = versions_before!("content, ");
 
-const SUMMARIES: &str = versions_before!("");
+const SUMMARIES: &str = versions_before!(actor_names!());
 
 /// One version, even if the template has been deleted.
 const OF_EVENT: &str = concat!(versions!("content, "), " WHERE version = $2");

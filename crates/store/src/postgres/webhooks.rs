@@ -16,10 +16,11 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
+    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
     WebhookChange, WebhookStore,
     decisions::{
         self,
+        audit::AuditedChange,
         webhooks::{
             ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
             webhook,
@@ -50,9 +51,9 @@ impl WebhookStore for PostgresStore {
         account: AccountId,
         id: WebhookId,
         wanted: WebhookChange,
-        at: Timestamp,
+        by: Author,
     ) -> Result<Option<Webhook>, StoreError> {
-        transact!(self, tx => change(tx, account, id, &wanted, at))
+        transact!(self, tx => change(tx, account, id, &wanted, by))
     }
 
     async fn rotate_webhook(
@@ -62,14 +63,19 @@ impl WebhookStore for PostgresStore {
         secret: StoredSecret,
         until: Timestamp,
         force: bool,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateOutcome, StoreError> {
-        let new = NewSecret { secret, until, force, at };
+        let new = NewSecret { secret, until, force, by };
         transact!(self, tx => rotate(tx, account, id, &new))
     }
 
-    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
-        transact!(self, tx => delete(tx, account, id))
+    async fn delete_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => delete(tx, account, id, by))
     }
 }
 
@@ -125,13 +131,14 @@ pub(super) async fn create(
         &event_list(&new.events),
         &new.secret.0,
         &newest,
-        &millis(new.at),
+        &millis(new.by.at),
         &new.format.as_str(),
         &new.subscribed,
     ];
     let rows = transaction.query(insert, values).await?;
     let created = rows.iter().map(webhook).next().transpose()?;
     let created = created.ok_or_else(no_account)?;
+    transaction.audit(new.account, AuditedChange::WebhookCreated(&created), new.by);
     Ok(CreateWebhookOutcome::Created(Box::new(created)))
 }
 
@@ -174,16 +181,16 @@ pub(super) async fn lock_own(
 }
 
 pub(super) async fn change(
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     account: AccountId,
     id: WebhookId,
     change: &WebhookChange,
-    at: Timestamp,
+    by: Author,
 ) -> Result<Option<Webhook>, StoreError> {
     let Some(before) = lock_own(transaction, account, id).await? else { return Ok(None) };
     let is_enabled = enables(&before, change);
     let oldest = if is_enabled { events::oldest(transaction, account).await? } else { 0 };
-    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, at);
+    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, by.at);
     let update = "UPDATE webhook SET url = $2, events = $3, cursor = $4, disabled_at = $5, \
                   disabled_because = $6, failing_since = $7, resting_until = $8, updated_at = $9, \
                   failures = CASE WHEN $10 THEN 0 ELSE failures END, \
@@ -202,11 +209,12 @@ pub(super) async fn change(
         &resets_failures,
     ];
     transaction.execute(update, values).await?;
+    transaction.audit(account, AuditedChange::WebhookChanged(&webhook), by);
     Ok(Some(webhook))
 }
 
 pub(super) async fn rotate(
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     account: AccountId,
     id: WebhookId,
     new: &NewSecret,
@@ -215,27 +223,30 @@ pub(super) async fn rotate(
         return Ok(RotateOutcome::NoWebhook);
     };
     let outcome = decisions::webhooks::rotate(before, new);
-    if let RotateOutcome::Done(_) = outcome {
+    if let RotateOutcome::Done(webhook) = &outcome {
         let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
                       updated_at = $4 WHERE id = $1";
         let values: Values<'_> =
-            &[&key(id.get()), &new.secret.0, &millis(new.until), &millis(new.at)];
+            &[&key(id.get()), &new.secret.0, &millis(new.until), &millis(new.by.at)];
         transaction.execute(update, values).await?;
+        transaction.audit(account, AuditedChange::WebhookSecretRotated(webhook), new.by);
     }
     Ok(outcome)
 }
 
 /// Deletes an endpoint. It may have many deliveries; retention deletes them step by step.
 pub(super) async fn delete(
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     account: AccountId,
     id: WebhookId,
+    by: Author,
 ) -> Result<bool, StoreError> {
     let delete = "DELETE FROM webhook WHERE id = $1 AND account_id = $2";
     let is_deleted = transaction.execute(delete, &[&key(id.get()), &key(account.get())]).await? > 0;
     if is_deleted {
         let note = "INSERT INTO former_webhook (id) VALUES ($1)";
         transaction.execute(note, &[&key(id.get())]).await?;
+        transaction.audit(account, AuditedChange::WebhookDeleted(id), by);
     }
     Ok(is_deleted)
 }

@@ -21,8 +21,8 @@ pub struct NewAccount {
     pub credentials: Vec<NewCredential>,
     /// Creates the account only if the store has no account yet.
     pub only_if_first: bool,
-    /// The creation time.
-    pub at: Timestamp,
+    /// Who creates it, and when.
+    pub by: Author,
 }
 
 /// The result of [`create_account`](crate::AccountStore::create_account).
@@ -224,6 +224,32 @@ impl fmt::Display for Actor {
     }
 }
 
+/// Who makes a change of accounts, credentials or endpoints, and when. The audit feed records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Author {
+    /// The originator of the change.
+    pub actor: Actor,
+    /// The time of the change.
+    pub at: Timestamp,
+}
+
+impl Author {
+    /// A client that used this token.
+    pub fn token(id: CredentialId, at: Timestamp) -> Self {
+        Self { actor: Actor::Token(id), at }
+    }
+
+    /// The operator, from the command line.
+    pub fn operator(at: Timestamp) -> Self {
+        Self { actor: Actor::Operator, at }
+    }
+
+    /// The service itself.
+    pub fn service(at: Timestamp) -> Self {
+        Self { actor: Actor::Service, at }
+    }
+}
+
 /// The SHA-256 of a secret. The secret itself is never stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
@@ -236,7 +262,7 @@ impl SecretHash {
 }
 
 /// A credential to create.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NewCredential {
     /// Key or token.
     pub kind: CredentialKind,
@@ -246,12 +272,20 @@ pub struct NewCredential {
     pub scopes: Scopes,
     /// When it expires, if it does.
     pub expires_at: Option<Timestamp>,
+    /// What it is for; empty without a name.
+    pub name: String,
 }
 
 impl NewCredential {
-    /// A credential with all scopes and no expiry.
+    /// A credential with the default scopes, no expiry and no name.
     pub fn unrestricted(kind: CredentialKind, secret: &str) -> Self {
-        Self { kind, hash: SecretHash::of(secret), scopes: Scopes::ALL, expires_at: None }
+        Self {
+            kind,
+            hash: SecretHash::of(secret),
+            scopes: Scopes::DEFAULT,
+            expires_at: None,
+            name: String::new(),
+        }
     }
 }
 
@@ -262,6 +296,32 @@ pub enum AddCredentialOutcome {
     Added(CredentialId),
     /// A credential of the same kind with the same secret exists.
     SecretTaken,
+    /// The account has the maximum number of active tokens.
+    TooMany,
+    /// The account does not exist.
+    NotFound,
+}
+
+/// The result of [`rename_account`](crate::AccountStore::rename_account).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameAccountOutcome {
+    /// The account has the new name.
+    Renamed,
+    /// Another account has that name.
+    NameTaken,
+    /// The account does not exist.
+    NotFound,
+}
+
+/// The result of [`delete_account`](crate::AccountStore::delete_account).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteAccountOutcome {
+    /// The account was deleted.
+    Deleted,
+    /// The account is not disabled.
+    NotDisabled,
+    /// The account has templates.
+    HasTemplates,
     /// The account does not exist.
     NotFound,
 }
@@ -297,10 +357,14 @@ pub struct Credential {
     pub account: AccountId,
     /// Key or token.
     pub kind: CredentialKind,
+    /// What it is for; empty without a name.
+    pub name: String,
     /// What it permits.
     pub scopes: Scopes,
     /// When it was created.
     pub created_at: Timestamp,
+    /// When it was last used, within a minute; `None` if it never was.
+    pub last_used_at: Option<Timestamp>,
     /// When it expires, if it does.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked, if it was.

@@ -22,6 +22,8 @@ pub struct Event {
     pub at: Timestamp,
     /// Who caused it.
     pub actor: Actor,
+    /// The present name of the actor's token; empty without one.
+    pub actor_name: String,
     /// The reason that the actor gave.
     pub reason: Option<String>,
 }

@@ -183,8 +183,12 @@ pub struct VersionSummary {
     pub created_at: Timestamp,
     /// Who created it.
     pub created_by: Actor,
+    /// The present name of the token that created it; empty without one.
+    pub created_by_name: String,
     /// The reviewer's decision, once there is one.
     pub decision: Option<Decision>,
+    /// The present name of the token that decided; empty without one.
+    pub decided_by_name: String,
 }
 
 /// The approval or rejection of a version.

@@ -10,7 +10,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::{Event, Version};
+use crate::{Author, Event, Version};
 
 /// A signing secret as the service stores it. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct NewWebhook {
     pub subscribed: bool,
     /// The signing secret.
     pub secret: StoredSecret,
-    /// The registration time.
-    pub at: Timestamp,
+    /// Who registers it, and when.
+    pub by: Author,
 }
 
 /// The result of [`create_webhook`](crate::WebhookStore::create_webhook).

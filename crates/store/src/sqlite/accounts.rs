@@ -1,24 +1,25 @@
 //! SQL for accounts and their phone numbers.
 
 use async_trait::async_trait;
-use galley_domain::id::AccountId;
-use jiff::Timestamp;
+use galley_domain::{id::AccountId, template::Review};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
-    SqliteStore,
+    SqliteStore, audit,
     columns::{key, millis, number},
     credentials, limits,
     writer::Batch,
 };
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, CreateAccountOutcome,
-    NewAccount, StoreError,
+    Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
     decisions::{
         self,
         accounts::{
-            COLUMNS, ExistingAccounts, created, distinct_phones, owned_phone, refusal, stored_quota,
+            COLUMNS, ExistingAccounts, created, deleted_name, deletion_refusal, disabling,
+            distinct_phones, owned_phone, refusal, rename_outcome, stored_quota,
         },
+        audit::AuditedChange,
     },
 };
 
@@ -36,47 +37,81 @@ impl AccountStore for SqliteStore {
         self.point_readers.read(|connection| one(connection, id))
     }
 
+    async fn rename_account(
+        &self,
+        id: AccountId,
+        name: String,
+        by: Author,
+    ) -> Result<RenameAccountOutcome, StoreError> {
+        self.writer.write_for_operator(move |batch| rename(batch, id, &name, by)).await
+    }
+
+    async fn set_account_review(
+        &self,
+        id: AccountId,
+        review: Review,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| set_review(batch, id, review, by)).await
+    }
+
     async fn set_account_disabled(
         &self,
         id: AccountId,
-        disabled_at: Option<Timestamp>,
+        is_disabled: bool,
+        by: Author,
     ) -> Result<bool, StoreError> {
         self.writer
             .write_for_operator(move |batch| {
+                let disabled_at = is_disabled.then(|| millis(by.at));
                 let changed = batch.connection().execute(
                     "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
-                    params![key(id.get()), disabled_at.map(millis)],
+                    params![key(id.get()), disabled_at],
                 )?;
-                batch.credentials_changed();
-                Ok(changed > 0)
+                changed_account(batch, id, changed, disabling(is_disabled), by)
             })
             .await
+    }
+
+    async fn delete_account(
+        &self,
+        id: AccountId,
+        by: Author,
+    ) -> Result<DeleteAccountOutcome, StoreError> {
+        self.writer.write_for_operator(move |batch| delete(batch, id, by)).await
     }
 
     async fn set_account_limits(
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
+        by: Author,
     ) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| limits::set(batch, id, limits)).await
+        self.writer
+            .write_for_operator(move |batch| {
+                let changed = limits::set(batch, id, limits)?;
+                changed_account(batch, id, changed, AuditedChange::LimitsChanged(limits), by)
+            })
+            .await
     }
 
     async fn set_account_quotas(
         &self,
         id: AccountId,
         quotas: AccountQuotas,
+        by: Author,
     ) -> Result<bool, StoreError> {
-        self.writer.write_for_operator(move |batch| set_quotas(batch, id, quotas)).await
+        self.writer.write_for_operator(move |batch| set_quotas(batch, id, quotas, by)).await
     }
 
     async fn add_phone(
         &self,
         account: AccountId,
         phone: &str,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError> {
         let phone = phone.to_owned();
-        self.writer.write(move |batch| add_phone(batch, account, &phone, None, at)).await
+        self.writer.write(move |batch| add_phone(batch, account, &phone, None, by)).await
     }
 
     async fn claim_phone(
@@ -84,7 +119,7 @@ impl AccountStore for SqliteStore {
         account: AccountId,
         phone: &str,
         max: Option<u64>,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError> {
         // Every request with an unknown number comes here: those of an account that has reached its
         // maximum do not queue a write.
@@ -93,12 +128,17 @@ impl AccountStore for SqliteStore {
             return Ok(refusal);
         }
         let phone = phone.to_owned();
-        self.writer.write(move |batch| add_phone(batch, account, &phone, max, at)).await
+        self.writer.write(move |batch| add_phone(batch, account, &phone, max, by)).await
     }
 
-    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError> {
+    async fn remove_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        by: Author,
+    ) -> Result<bool, StoreError> {
         let phone = phone.to_owned();
-        self.writer.write_for_operator(move |batch| remove_phone(batch, account, &phone)).await
+        self.writer.write_for_operator(move |batch| remove_phone(batch, account, &phone, by)).await
     }
 
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
@@ -118,7 +158,7 @@ pub(super) fn create(
     if let Some(refusal) = refusal(new, &existing(batch.connection(), new)?) {
         return Ok(refusal);
     }
-    let id = batch.next_account(new.at)?;
+    let id = batch.next_account(new.by.at)?;
     batch.connection().execute(
         "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -128,15 +168,16 @@ pub(super) fn create(
             new.rulebook,
             new.review.as_str(),
             new.phones.is_empty(),
-            millis(new.at),
+            millis(new.by.at),
         ],
     )?;
+    audit::append(batch.connection(), id, AuditedChange::AccountCreated(new), new.by)?;
     for phone in distinct_phones(new) {
-        add_phone(batch, id, phone, None, new.at)?;
+        add_phone(batch, id, phone, None, new.by)?;
     }
     let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        added.push(credentials::add(batch, id, credential, new.at)?);
+        added.push(credentials::add(batch, id, credential, new.by)?);
     }
     Ok(created(id, &added))
 }
@@ -164,8 +205,9 @@ fn existing(connection: &Connection, new: &NewAccount) -> Result<ExistingAccount
 }
 
 pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
-    let mut query =
-        connection.prepare_cached(&format!("SELECT {COLUMNS} FROM account ORDER BY id"))?;
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM account WHERE deleted_at IS NULL ORDER BY id"
+    ))?;
     let mut rows = query.query([])?;
     let mut accounts = Vec::new();
     while let Some(row) = rows.next()? {
@@ -175,8 +217,9 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
 }
 
 pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
-    let mut query =
-        connection.prepare_cached(&format!("SELECT {COLUMNS} FROM account WHERE id = ?1"))?;
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM account WHERE id = ?1 AND deleted_at IS NULL"
+    ))?;
     let mut rows = query.query([key(id.get())])?;
     rows.next()?.map(account).transpose()
 }
@@ -185,10 +228,96 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits::column(row, "template_limit")?)
 }
 
+fn rename(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    name: &str,
+    by: Author,
+) -> Result<RenameAccountOutcome, StoreError> {
+    let connection = batch.connection();
+    let former = one(connection, id)?.map(|account| account.name);
+    let is_taken = connection
+        .prepare_cached("SELECT 1 FROM account WHERE name = ?1 AND id <> ?2")?
+        .exists(params![name, key(id.get())])?;
+    let outcome = rename_outcome(former.as_deref(), is_taken);
+    if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
+        let changed = connection
+            .execute("UPDATE account SET name = ?2 WHERE id = ?1", params![key(id.get()), name])?;
+        let renamed = AuditedChange::AccountRenamed { from: &former, to: name };
+        changed_account(batch, id, changed, renamed, by)?;
+    }
+    Ok(outcome)
+}
+
+fn set_review(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    review: Review,
+    by: Author,
+) -> Result<bool, StoreError> {
+    let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
+    let changed = batch.connection().execute(
+        "UPDATE account SET review = ?2 WHERE id = ?1",
+        params![key(id.get()), review.as_str()],
+    )?;
+    let audited = AuditedChange::ReviewChanged { from: before.review, to: review };
+    changed_account(batch, id, changed, audited, by)
+}
+
+fn delete(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    by: Author,
+) -> Result<DeleteAccountOutcome, StoreError> {
+    let connection = batch.connection();
+    let account = one(connection, id)?;
+    let has_templates = connection
+        .prepare_cached("SELECT 1 FROM template WHERE account_id = ?1 AND claim IS NOT NULL")?
+        .exists([key(id.get())])?;
+    if let Some(refusal) = deletion_refusal(account.as_ref(), has_templates) {
+        return Ok(refusal);
+    }
+    for statement in [
+        "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = ?1",
+        "DELETE FROM webhook WHERE account_id = ?1",
+        "DELETE FROM phone WHERE account_id = ?1",
+        "UPDATE upload SET used_at = NULL WHERE account_id = ?1 AND used_at IS NOT NULL",
+    ] {
+        connection.execute(statement, [key(id.get())])?;
+    }
+    connection.execute(
+        "UPDATE credential SET revoked_at = ?2 WHERE account_id = ?1 AND revoked_at IS NULL",
+        [key(id.get()), millis(by.at)],
+    )?;
+    let changed = connection.execute(
+        "UPDATE account SET deleted_at = ?2, name = ?3 WHERE id = ?1",
+        params![key(id.get()), millis(by.at), deleted_name(id)],
+    )?;
+    let name = account.map(|account| account.name).unwrap_or_default();
+    changed_account(batch, id, changed, AuditedChange::AccountDeleted { name: &name }, by)?;
+    Ok(DeleteAccountOutcome::Deleted)
+}
+
+/// Records the change of an account's row, if there was one, and invalidates cached accounts.
+fn changed_account(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    changed_rows: usize,
+    change: AuditedChange<'_>,
+    by: Author,
+) -> Result<bool, StoreError> {
+    if changed_rows > 0 {
+        audit::append(batch.connection(), id, change, by)?;
+    }
+    batch.credentials_changed();
+    Ok(changed_rows > 0)
+}
+
 fn set_quotas(
     batch: &mut Batch<'_>,
     id: AccountId,
     quotas: AccountQuotas,
+    by: Author,
 ) -> Result<bool, StoreError> {
     let changed = batch.connection().execute(
         "UPDATE account SET requests_per_second = ?2, stored_bytes_limit = ?3, phone_limit = ?4 \
@@ -200,8 +329,7 @@ fn set_quotas(
             stored_quota(quotas.phone_numbers),
         ],
     )?;
-    batch.credentials_changed();
-    Ok(changed > 0)
+    changed_account(batch, id, changed, AuditedChange::QuotasChanged(quotas), by)
 }
 
 pub(super) fn add_phone(
@@ -209,7 +337,7 @@ pub(super) fn add_phone(
     account: AccountId,
     phone: &str,
     max: Option<u64>,
-    at: Timestamp,
+    by: Author,
 ) -> Result<AddPhoneOutcome, StoreError> {
     if let Some(refusal) = refused_claim(batch.connection(), account, phone, max)? {
         return Ok(refusal);
@@ -219,8 +347,9 @@ pub(super) fn add_phone(
     }
     batch.connection().execute(
         "INSERT INTO phone (id, account_id, created_at) VALUES (?1, ?2, ?3)",
-        params![phone, key(account.get()), millis(at)],
+        params![phone, key(account.get()), millis(by.at)],
     )?;
+    audit::append(batch.connection(), account, AuditedChange::PhoneAdded(phone), by)?;
     Ok(AddPhoneOutcome::Added)
 }
 
@@ -252,13 +381,13 @@ fn remove_phone(
     batch: &mut Batch<'_>,
     account: AccountId,
     phone: &str,
+    by: Author,
 ) -> Result<bool, StoreError> {
     let removed = batch.connection().execute(
         "DELETE FROM phone WHERE id = ?1 AND account_id = ?2",
         params![phone, key(account.get())],
     )?;
-    batch.credentials_changed();
-    Ok(removed > 0)
+    changed_account(batch, account, removed, AuditedChange::PhoneRemoved(phone), by)
 }
 
 pub(super) fn phones(

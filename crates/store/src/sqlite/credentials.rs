@@ -6,14 +6,17 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{
-    SqliteStore, accounts,
+    SqliteStore, accounts, audit,
     columns::{key, millis},
     writer::Batch,
 };
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, CredentialStore, NewCredential,
-    RotateCredentialOutcome, SecretHash, StoreError,
-    decisions::credentials::{COLUMNS, credential, plan_rotation},
+    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
+    MAX_ACTIVE_TOKENS, NewCredential, RotateCredentialOutcome, SecretHash, StoreError,
+    decisions::{
+        audit::AuditedChange,
+        credentials::{COLUMNS, credential, issued_since, plan_rotation},
+    },
 };
 
 #[async_trait]
@@ -22,9 +25,25 @@ impl CredentialStore for SqliteStore {
         &self,
         account: AccountId,
         new: NewCredential,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddCredentialOutcome, StoreError> {
-        self.writer.write(move |batch| add(batch, account, &new, at)).await
+        self.writer.write(move |batch| add(batch, account, &new, by)).await
+    }
+
+    async fn issue_token(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        by: Author,
+    ) -> Result<AddCredentialOutcome, StoreError> {
+        self.writer
+            .write(move |batch| {
+                if count_tokens(batch.connection(), account, by.at)? >= MAX_ACTIVE_TOKENS {
+                    return Ok(AddCredentialOutcome::TooMany);
+                }
+                add(batch, account, &new, by)
+            })
+            .await
     }
 
     async fn rotate_credential(
@@ -32,39 +51,13 @@ impl CredentialStore for SqliteStore {
         old: CredentialId,
         new: NewCredential,
         old_ends_at: Timestamp,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateCredentialOutcome, StoreError> {
-        self.writer
-            .write_for_operator(move |batch| {
-                let found = by_id(batch.connection(), old)?;
-                let plan = match plan_rotation(found.as_ref(), &new, old_ends_at, at) {
-                    Ok(plan) => plan,
-                    Err(refused) => return Ok(refused),
-                };
-                let outcome = plan.outcome(add(batch, plan.account, &plan.replacement, at)?);
-                if let RotateCredentialOutcome::Rotated { old_ends_at, .. } = outcome {
-                    batch.connection().execute(
-                        "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
-                        params![key(old.0), millis(old_ends_at)],
-                    )?;
-                    batch.credentials_changed();
-                }
-                Ok(outcome)
-            })
-            .await
+        self.writer.write_for_operator(move |batch| rotate(batch, old, &new, old_ends_at, by)).await
     }
 
-    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError> {
-        self.writer
-            .write_for_operator(move |batch| {
-                let revoked = batch.connection().execute(
-                    "UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL",
-                    params![key(id.0), millis(at)],
-                )?;
-                batch.credentials_changed();
-                Ok(revoked > 0)
-            })
-            .await
+    async fn revoke_credential(&self, id: CredentialId, by: Author) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| revoke(batch, id, by)).await
     }
 
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
@@ -79,12 +72,45 @@ impl CredentialStore for SqliteStore {
         self.point_readers.read(|connection| by_hash(connection, kind, hash))
     }
 
+    async fn record_credential_use(
+        &self,
+        uses: Vec<(CredentialId, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        self.writer
+            .write(move |batch| {
+                let mut update = batch.connection().prepare_cached(
+                    "UPDATE credential SET last_used_at = ?2 \
+                     WHERE id = ?1 AND coalesce(last_used_at, 0) < ?2",
+                )?;
+                for (id, at) in &uses {
+                    update.execute([key(id.0), millis(*at)])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
     async fn credential_epoch(&self) -> Result<u64, StoreError> {
         self.point_readers.read(epoch)
     }
 }
 
+/// Adds a credential and records it in the audit feed.
 pub(super) fn add(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    new: &NewCredential,
+    by: Author,
+) -> Result<AddCredentialOutcome, StoreError> {
+    let added = insert(batch, account, new, by.at)?;
+    if let AddCredentialOutcome::Added(id) = added {
+        let change = AuditedChange::CredentialCreated(id, new);
+        audit::append(batch.connection(), account, change, by)?;
+    }
+    Ok(added)
+}
+
+fn insert(
     batch: &mut Batch<'_>,
     account: AccountId,
     new: &NewCredential,
@@ -94,8 +120,8 @@ pub(super) fn add(
         return Ok(AddCredentialOutcome::NotFound);
     }
     let added = batch.connection().execute(
-        "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (kind, hash) DO NOTHING",
+        "INSERT INTO credential (account_id, kind, hash, scopes, created_at, expires_at, name) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (kind, hash) DO NOTHING",
         params![
             key(account.get()),
             new.kind.as_str(),
@@ -103,6 +129,7 @@ pub(super) fn add(
             new.scopes.to_string(),
             millis(at),
             new.expires_at.map(millis),
+            new.name,
         ],
     )?;
     if added == 0 {
@@ -110,6 +137,60 @@ pub(super) fn add(
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
     Ok(AddCredentialOutcome::Added(CredentialId(id)))
+}
+
+/// How many tokens of the account are active or were created recently.
+fn count_tokens(
+    connection: &Connection,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<usize, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT count(*) FROM credential WHERE account_id = ?1 AND kind = ?2 \
+         AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) \
+         OR created_at > ?4)",
+    )?;
+    let kind = CredentialKind::Token.as_str();
+    let values = params![key(account.get()), kind, millis(at), issued_since(at)];
+    let count: i64 = query.query_row(values, |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+fn rotate(
+    batch: &mut Batch<'_>,
+    old: CredentialId,
+    new: &NewCredential,
+    old_ends_at: Timestamp,
+    by: Author,
+) -> Result<RotateCredentialOutcome, StoreError> {
+    let found = by_id(batch.connection(), old)?;
+    let plan = match plan_rotation(found.as_ref(), new, old_ends_at, by.at) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(refused),
+    };
+    let outcome = plan.outcome(insert(batch, plan.account, &plan.replacement, by.at)?);
+    if let RotateCredentialOutcome::Rotated { id, old_ends_at, .. } = outcome {
+        batch.connection().execute(
+            "UPDATE credential SET expires_at = ?2 WHERE id = ?1",
+            params![key(old.0), millis(old_ends_at)],
+        )?;
+        audit::append(batch.connection(), plan.account, plan.audited(old, id), by)?;
+        batch.credentials_changed();
+    }
+    Ok(outcome)
+}
+
+fn revoke(batch: &mut Batch<'_>, id: CredentialId, by: Author) -> Result<bool, StoreError> {
+    let found = by_id(batch.connection(), id)?.filter(|found| found.revoked_at.is_none());
+    let Some(found) = found else { return Ok(false) };
+    batch.connection().execute(
+        "UPDATE credential SET revoked_at = ?2 WHERE id = ?1",
+        params![key(id.0), millis(by.at)],
+    )?;
+    let change = AuditedChange::CredentialRevoked(&found);
+    audit::append(batch.connection(), found.account, change, by)?;
+    batch.credentials_changed();
+    Ok(true)
 }
 
 pub(super) fn of_account(

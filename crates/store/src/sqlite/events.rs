@@ -128,12 +128,13 @@ pub(super) fn append_disabled(
 const SELECT: &str = concat!(
     "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact, \
-     e.account_id \
+     e.account_id, coalesce(c.name, '') AS actor_name \
      FROM (SELECT *, checksum IS ",
     event_checksum!(),
     " AS is_intact FROM event) e LEFT JOIN (SELECT id, name, language, checksum IS ",
     template_checksum!(),
-    " AS is_intact FROM template) t ON t.id = e.template_id WHERE e.account_id = ?1",
+    " AS is_intact FROM template) t ON t.id = e.template_id LEFT JOIN credential c \
+     ON c.id = e.actor WHERE e.account_id = ?1",
 );
 
 /// The events after `after`, or the reason why they cannot be read.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::connection::OpenError;
+use super::{audit, connection::OpenError};
 use crate::{
     StoreError,
     schema_policy::{SchemaAction, SchemaPolicy},
@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0009_clock_guard.sql"),
     include_str!("../../migrations/sqlite/0010_account_quotas.sql"),
     include_str!("../../migrations/sqlite/0011_buffered_indexes.sql"),
+    include_str!("../../migrations/sqlite/0012_audit.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -79,6 +80,7 @@ pub(super) fn migrate(
             transaction.execute_batch(migration)?;
         }
         if found > 0 {
+            audit::append_migration(&transaction, found, known)?;
             tracing::info!(from = found, to = known, "schema migrated");
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -176,6 +178,27 @@ mod tests {
             .collect();
         assert_eq!(merged, [5, 6]);
         assert!(connection.query_row("PRAGMA foreign_key_check", [], |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_migration_of_an_older_store_is_in_the_audit_feed() {
+        let entries = |connection: &Connection| -> Vec<(String, i64, String)> {
+            let mut query = connection.prepare("SELECT kind, actor, details FROM audit").unwrap();
+            let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            rows.unwrap().map(Result::unwrap).collect()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        create_with_first_schema(&path);
+        for _ in 0..2 {
+            let connection = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
+            let details = format!(r#"{{"from":1,"to":{}}}"#, newest());
+            assert_eq!(entries(&connection), [("store.migrated".to_owned(), -1, details)]);
+        }
+        let new = dir.path().join("new.db");
+        create_if_missing(&new, false).unwrap();
+        let connection = open_for_writing(&new, SchemaPolicy::Migrate).unwrap();
+        assert_eq!(entries(&connection), [], "a new store was not migrated");
     }
 
     #[test]

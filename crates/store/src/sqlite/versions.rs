@@ -12,14 +12,14 @@ use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
     decisions::{
         changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
-        versions as decode,
+        versions::{self as decode, actor_names},
     },
 };
 
-/// The versions of one template, newest first. `$content` is `content, ` or nothing: a list of
+/// The versions of one template, newest first. `$content` is `content, `, or the names of actors: a list of
 /// versions does not read content that no client sees.
 macro_rules! versions {
-    ($content:literal) => {
+    ($content:expr) => {
         concat!(
             "SELECT version, status, category, previous_category, ",
             $content,
@@ -71,7 +71,7 @@ pub(super) fn page(
     if !exists(connection, account, id)? {
         return Ok(None);
     }
-    let query = connection.prepare_cached(versions!(""))?;
+    let query = connection.prepare_cached(versions!(actor_names!()))?;
     read(query, id, before, limit, |row| decode::summary(row)).map(Some)
 }
 

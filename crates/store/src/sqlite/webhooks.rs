@@ -9,16 +9,17 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::{
-    SqliteStore,
+    SqliteStore, audit,
     columns::{key, millis},
     events,
     writer::Batch,
 };
 use crate::{
-    CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
+    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
     WebhookChange, WebhookStore,
     decisions::{
         self,
+        audit::AuditedChange,
         endpoint_health::EndpointHealth,
         webhooks::{
             ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
@@ -50,9 +51,9 @@ impl WebhookStore for SqliteStore {
         account: AccountId,
         id: WebhookId,
         wanted: WebhookChange,
-        at: Timestamp,
+        by: Author,
     ) -> Result<Option<Webhook>, StoreError> {
-        self.writer.write(move |batch| change(batch, account, id, &wanted, at)).await
+        self.writer.write(move |batch| change(batch, account, id, &wanted, by)).await
     }
 
     async fn rotate_webhook(
@@ -62,14 +63,19 @@ impl WebhookStore for SqliteStore {
         secret: StoredSecret,
         until: Timestamp,
         force: bool,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateOutcome, StoreError> {
-        let new = NewSecret { secret, until, force, at };
+        let new = NewSecret { secret, until, force, by };
         self.writer.write(move |batch| rotate(batch, account, id, &new)).await
     }
 
-    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError> {
-        self.writer.write(move |batch| delete(batch, account, id)).await
+    async fn delete_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| delete(batch, account, id, by)).await
     }
 }
 
@@ -101,13 +107,15 @@ pub(super) fn create(
             event_list(&new.events),
             new.secret.0,
             key(newest),
-            millis(new.at),
+            millis(new.by.at),
             new.format.as_str(),
             new.subscribed,
         ])?;
     let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
     let created = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
     let created = created.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let change = AuditedChange::WebhookCreated(&created);
+    audit::append(batch.connection(), new.account, change, new.by)?;
     Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind: 0, ..created })))
 }
 
@@ -145,12 +153,12 @@ pub(super) fn change(
     account: AccountId,
     id: WebhookId,
     change: &WebhookChange,
-    at: Timestamp,
+    by: Author,
 ) -> Result<Option<Webhook>, StoreError> {
     let Some(before) = one(batch.connection(), account, id)? else { return Ok(None) };
     let is_enabled = enables(&before, change);
     let oldest = if is_enabled { events::oldest(batch.connection(), account)? } else { 0 };
-    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, at);
+    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, by.at);
     let (disabled_at, reason) = webhook.disabled.unzip();
     batch
         .connection()
@@ -172,6 +180,7 @@ pub(super) fn change(
             millis(webhook.updated_at),
             resets_failures,
         ])?;
+    audit::append(batch.connection(), account, AuditedChange::WebhookChanged(&webhook), by)?;
     Ok(Some(webhook))
 }
 
@@ -201,14 +210,16 @@ pub(super) fn rotate(
         return Ok(RotateOutcome::NoWebhook);
     };
     let outcome = decisions::webhooks::rotate(before, new);
-    if let RotateOutcome::Done(_) = outcome {
+    if let RotateOutcome::Done(webhook) = &outcome {
         batch
             .connection()
             .prepare_cached(
                 "UPDATE webhook SET former_secret = secret, former_until = ?3, secret = ?2, \
                  updated_at = ?4 WHERE id = ?1",
             )?
-            .execute(params![key(id.get()), new.secret.0, millis(new.until), millis(new.at)])?;
+            .execute(params![key(id.get()), new.secret.0, millis(new.until), millis(new.by.at)])?;
+        let change = AuditedChange::WebhookSecretRotated(webhook);
+        audit::append(batch.connection(), account, change, new.by)?;
     }
     Ok(outcome)
 }
@@ -218,6 +229,7 @@ pub(super) fn delete(
     batch: &mut Batch<'_>,
     account: AccountId,
     id: WebhookId,
+    by: Author,
 ) -> Result<bool, StoreError> {
     let connection = batch.connection();
     let mut delete =
@@ -227,6 +239,7 @@ pub(super) fn delete(
         connection
             .prepare_cached("INSERT INTO former_webhook (id) VALUES (?1)")?
             .execute([key(id.get())])?;
+        audit::append(connection, account, AuditedChange::WebhookDeleted(id), by)?;
     }
     Ok(is_deleted)
 }

@@ -1,12 +1,11 @@
 //! Manages accounts and their phone numbers.
 
 use async_trait::async_trait;
-use galley_domain::id::AccountId;
-use jiff::Timestamp;
+use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AddPhoneOutcome, CreateAccountOutcome, NewAccount,
-    StoreError,
+    Account, AccountLimits, AccountQuotas, AddPhoneOutcome, Author, CreateAccountOutcome,
+    DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
 };
 
 /// How many bytes the templates of an account may take by default: 32 GiB, more than
@@ -32,12 +31,39 @@ pub trait AccountStore: Send + Sync {
     /// One account.
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError>;
 
+    /// Gives an account another name.
+    async fn rename_account(
+        &self,
+        id: AccountId,
+        name: String,
+        by: Author,
+    ) -> Result<RenameAccountOutcome, StoreError>;
+
+    /// Sets how new versions of an account's templates are approved; `false` if the account does
+    /// not exist. Pending versions stay pending.
+    async fn set_account_review(
+        &self,
+        id: AccountId,
+        review: Review,
+        by: Author,
+    ) -> Result<bool, StoreError>;
+
     /// Disables or enables an account; `false` if it does not exist.
     async fn set_account_disabled(
         &self,
         id: AccountId,
-        disabled_at: Option<Timestamp>,
+        is_disabled: bool,
+        by: Author,
     ) -> Result<bool, StoreError>;
+
+    /// Deletes a disabled account that has no templates: revokes its credentials, deletes its
+    /// endpoints, and frees its phone numbers and its name. Its media samples count as unused. Its
+    /// events, and the versions of its deleted templates, expire like those of other accounts.
+    async fn delete_account(
+        &self,
+        id: AccountId,
+        by: Author,
+    ) -> Result<DeleteAccountOutcome, StoreError>;
 
     /// Sets or removes the limits of an account; `false` if it does not exist. Rate limits count
     /// from this call on; the template limit counts all templates.
@@ -45,6 +71,7 @@ pub trait AccountStore: Send + Sync {
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
+        by: Author,
     ) -> Result<bool, StoreError>;
 
     /// Sets the quotas of an account; `false` if it does not exist.
@@ -52,6 +79,7 @@ pub trait AccountStore: Send + Sync {
         &self,
         id: AccountId,
         quotas: AccountQuotas,
+        by: Author,
     ) -> Result<bool, StoreError>;
 
     /// Adds a phone number to an account.
@@ -59,7 +87,7 @@ pub trait AccountStore: Send + Sync {
         &self,
         account: AccountId,
         phone: &str,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError>;
 
     /// Adds a phone number to an account that has fewer than `max`; without a maximum, like
@@ -69,12 +97,17 @@ pub trait AccountStore: Send + Sync {
         account: AccountId,
         phone: &str,
         max: Option<u64>,
-        at: Timestamp,
+        by: Author,
     ) -> Result<AddPhoneOutcome, StoreError>;
 
     /// Takes a phone number from an account, so that another one can claim it; `false` if the
     /// account does not own it. Templates that were created for it stay.
-    async fn remove_phone(&self, account: AccountId, phone: &str) -> Result<bool, StoreError>;
+    async fn remove_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        by: Author,
+    ) -> Result<bool, StoreError>;
 
     /// The phone numbers of an account.
     async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError>;

@@ -5,9 +5,13 @@ use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, NewCredential,
     RotateCredentialOutcome, SecretHash, StoreError,
 };
+
+/// How many tokens an account may have when a client creates another one: those that are neither
+/// expired nor revoked, and those that were created within the last hour. The operator may exceed it.
+pub const MAX_ACTIVE_TOKENS: usize = 100;
 
 /// Manages API keys and access tokens.
 #[async_trait]
@@ -17,22 +21,31 @@ pub trait CredentialStore: Send + Sync {
         &self,
         account: AccountId,
         new: NewCredential,
-        at: Timestamp,
+        by: Author,
+    ) -> Result<AddCredentialOutcome, StoreError>;
+
+    /// Adds a token to an account that has fewer than [`MAX_ACTIVE_TOKENS`]; otherwise like
+    /// [`CredentialStore::add_credential`].
+    async fn issue_token(
+        &self,
+        account: AccountId,
+        new: NewCredential,
+        by: Author,
     ) -> Result<AddCredentialOutcome, StoreError>;
 
     /// Adds a replacement to the account of `old`, unless `old` is expired or revoked. `old` expires
     /// at `old_ends_at`, unless it expires earlier. Without an expiry of its own, the replacement
-    /// expires when `old` would have expired.
+    /// expires when `old` would have expired; without a name of its own, it has that of `old`.
     async fn rotate_credential(
         &self,
         old: CredentialId,
         new: NewCredential,
         old_ends_at: Timestamp,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateCredentialOutcome, StoreError>;
 
     /// Revokes a credential; `false` if it does not exist or was already revoked.
-    async fn revoke_credential(&self, id: CredentialId, at: Timestamp) -> Result<bool, StoreError>;
+    async fn revoke_credential(&self, id: CredentialId, by: Author) -> Result<bool, StoreError>;
 
     /// The credentials of an account, oldest first, including expired and revoked ones.
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError>;
@@ -43,6 +56,13 @@ pub trait CredentialStore: Send + Sync {
         kind: CredentialKind,
         hash: SecretHash,
     ) -> Result<Option<Credential>, StoreError>;
+
+    /// Records when credentials were last used. An earlier time than the recorded one changes
+    /// nothing, and neither does a credential that does not exist.
+    async fn record_credential_use(
+        &self,
+        uses: Vec<(CredentialId, Timestamp)>,
+    ) -> Result<(), StoreError>;
 
     /// A number that increases with every change that invalidates cached accounts or credentials.
     async fn credential_epoch(&self) -> Result<u64, StoreError>;

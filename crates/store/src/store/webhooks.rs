@@ -5,7 +5,7 @@ use galley_domain::id::{AccountId, WebhookId};
 use jiff::Timestamp;
 
 use crate::{
-    CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
+    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
     WebhookChange,
 };
 
@@ -34,7 +34,7 @@ pub trait WebhookStore: Send + Sync {
         account: AccountId,
         id: WebhookId,
         change: WebhookChange,
-        at: Timestamp,
+        by: Author,
     ) -> Result<Option<Webhook>, StoreError>;
 
     /// Replaces an endpoint's secret; the former one stays valid until `until`. While an earlier
@@ -46,9 +46,14 @@ pub trait WebhookStore: Send + Sync {
         secret: StoredSecret,
         until: Timestamp,
         force: bool,
-        at: Timestamp,
+        by: Author,
     ) -> Result<RotateOutcome, StoreError>;
 
     /// Deletes an endpoint with its deliveries; `false` if the account has no such endpoint.
-    async fn delete_webhook(&self, account: AccountId, id: WebhookId) -> Result<bool, StoreError>;
+    async fn delete_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        by: Author,
+    ) -> Result<bool, StoreError>;
 }

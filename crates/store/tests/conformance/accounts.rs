@@ -1,8 +1,15 @@
 //! Cases about accounts and their phone numbers.
 
-use galley_store::{AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount};
+use galley_domain::template::Review;
+use galley_store::{
+    Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome, CredentialKind,
+    DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
+};
 
-use super::fixture::{Shared, account, new_account, noon, secret};
+use super::{
+    fixture::{Shared, account, create, new, new_account, noon, secret},
+    webhooks::{endpoint, register},
+};
 
 pub(crate) async fn an_account_is_created_completely_or_not_at_all(store: &Shared) {
     let first = NewAccount {
@@ -69,23 +76,99 @@ pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
 pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert!(store.account(mine).await.unwrap().unwrap().takes_any_phone);
-    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::Added);
-    assert_eq!(store.add_phone(mine, "111", noon(0)).await.unwrap(), AddPhoneOutcome::AlreadyOwned);
     assert_eq!(
-        store.add_phone(theirs, "111", noon(0)).await.unwrap(),
+        store.add_phone(mine, "111", Author::operator(noon(0))).await.unwrap(),
+        AddPhoneOutcome::Added
+    );
+    assert_eq!(
+        store.add_phone(mine, "111", Author::operator(noon(0))).await.unwrap(),
+        AddPhoneOutcome::AlreadyOwned
+    );
+    assert_eq!(
+        store.add_phone(theirs, "111", Author::operator(noon(0))).await.unwrap(),
         AddPhoneOutcome::OwnedByOther
     );
     assert_eq!(store.phone_owner("111").await.unwrap(), Some(mine));
     let unknown = galley_domain::id::AccountId::new(12_345).unwrap();
-    assert_eq!(store.add_phone(unknown, "222", noon(0)).await.unwrap(), AddPhoneOutcome::NoAccount);
+    assert_eq!(
+        store.add_phone(unknown, "222", Author::operator(noon(0))).await.unwrap(),
+        AddPhoneOutcome::NoAccount
+    );
 }
 
 pub(crate) async fn a_disabled_account_has_the_time_it_was_disabled(store: &Shared) {
     let id = account(store, "a").await;
-    assert!(store.set_account_disabled(id, Some(noon(5))).await.unwrap());
+    assert!(store.set_account_disabled(id, true, Author::operator(noon(5))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().disabled_at, Some(noon(5)));
-    assert!(store.set_account_disabled(id, None).await.unwrap());
+    assert!(store.set_account_disabled(id, false, Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().disabled_at, None);
     let unknown = galley_domain::id::AccountId::new(12_345).unwrap();
-    assert!(!store.set_account_disabled(unknown, None).await.unwrap());
+    assert!(!store.set_account_disabled(unknown, false, Author::operator(noon(0))).await.unwrap());
+}
+
+pub(crate) async fn a_renamed_account_frees_its_name(store: &Shared) {
+    let id = account(store, "before").await;
+    let rename = async |name: &str| {
+        store.rename_account(id, name.to_owned(), Author::operator(noon(1))).await.unwrap()
+    };
+    let epoch = store.credential_epoch().await.unwrap();
+    assert_eq!(rename("after").await, RenameAccountOutcome::Renamed);
+    assert_eq!(store.account(id).await.unwrap().unwrap().name, "after");
+    assert!(store.credential_epoch().await.unwrap() > epoch, "cached accounts are outdated");
+    assert_eq!(rename("after").await, RenameAccountOutcome::Renamed, "its own name");
+    account(store, "before").await;
+    assert_eq!(rename("before").await, RenameAccountOutcome::NameTaken);
+}
+
+pub(crate) async fn an_account_changes_how_its_templates_are_reviewed(store: &Shared) {
+    let id = account(store, "mine").await;
+    let epoch = store.credential_epoch().await.unwrap();
+    for review in [Review::Manual, Review::Auto] {
+        assert!(store.set_account_review(id, review, Author::operator(noon(1))).await.unwrap());
+        assert_eq!(store.account(id).await.unwrap().unwrap().review, review);
+    }
+    assert!(store.credential_epoch().await.unwrap() > epoch, "cached accounts are outdated");
+}
+
+pub(crate) async fn a_deleted_account_frees_its_name_phone_numbers_and_template_names(
+    store: &Shared,
+) {
+    let by = Author::operator(noon(1));
+    let first = NewAccount {
+        phones: vec!["111".to_owned()],
+        credentials: vec![secret(CredentialKind::Token, "t")],
+        ..new_account("mine")
+    };
+    let CreateAccountOutcome::Created(id, _) = store.create_account(first).await.unwrap() else {
+        panic!("the account is created")
+    };
+    let webhook = register(store, endpoint(id)).await;
+    let template = create(store, new(id, "greeting")).await;
+    let delete = async || store.delete_account(id, by).await.unwrap();
+    assert_eq!(delete().await, DeleteAccountOutcome::NotDisabled);
+    assert!(store.set_account_disabled(id, true, by).await.unwrap());
+    assert_eq!(delete().await, DeleteAccountOutcome::HasTemplates);
+    let ids = vec![template];
+    let (review, actor) = (Review::Auto, Actor::Operator);
+    store.delete_templates(id, ids, review, actor, noon(1)).await.unwrap();
+    let epoch = store.credential_epoch().await.unwrap();
+    assert_eq!(delete().await, DeleteAccountOutcome::Deleted);
+    assert_eq!(delete().await, DeleteAccountOutcome::NotFound);
+    assert!(store.credential_epoch().await.unwrap() > epoch, "cached accounts are outdated");
+    assert_eq!(store.account(id).await.unwrap(), None);
+    assert!(store.accounts().await.unwrap().is_empty());
+    assert_eq!(store.webhook(id, webhook.id).await.unwrap(), None);
+    assert!(store.credentials(id).await.unwrap().iter().all(|it| it.revoked_at.is_some()));
+    let phone = store.add_phone(id, "222", by).await.unwrap();
+    assert_eq!(phone, AddPhoneOutcome::NoAccount);
+    let credential = secret(CredentialKind::Token, "u");
+    let added = store.add_credential(id, credential, by).await.unwrap();
+    assert_eq!(added, AddCredentialOutcome::NotFound);
+
+    let second = NewAccount { phones: vec!["111".to_owned()], ..new_account("mine") };
+    let CreateAccountOutcome::Created(second, _) = store.create_account(second).await.unwrap()
+    else {
+        panic!("name and phone number are free")
+    };
+    create(store, new(second, "greeting")).await;
 }

@@ -2,12 +2,12 @@
 
 use galley_domain::{account::Scopes, id::AccountId};
 use galley_store::{
-    AddCredentialOutcome, CredentialId, CredentialKind, NewCredential, RotateCredentialOutcome,
-    SecretHash,
+    Actor, AddCredentialOutcome, Author, CredentialId, CredentialKind, MAX_ACTIVE_TOKENS,
+    NewCredential, NewTemplate, RotateCredentialOutcome, SecretHash,
 };
 use jiff::Timestamp;
 
-use super::fixture::{Shared, account, new, noon, secret};
+use super::fixture::{Shared, account, create, events, new, noon, secret};
 
 fn added(outcome: AddCredentialOutcome) -> CredentialId {
     match outcome {
@@ -23,16 +23,23 @@ pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared)
         expires_at: Some(noon(9)),
         ..secret(CredentialKind::Token, "s")
     };
-    let id = added(store.add_credential(account, token, noon(0)).await.unwrap());
+    let id = added(store.add_credential(account, token, Author::operator(noon(0))).await.unwrap());
     let found =
         store.credential(CredentialKind::Token, SecretHash::of("s")).await.unwrap().unwrap();
     assert_eq!((found.id, found.account, found.expires_at), (id, account, Some(noon(9))));
     assert_eq!(found.scopes, Scopes::parse("read").unwrap());
     assert_eq!(store.credential(CredentialKind::Key, SecretHash::of("s")).await.unwrap(), None);
-    let duplicate =
-        store.add_credential(account, secret(CredentialKind::Token, "s"), noon(0)).await.unwrap();
+    let duplicate = store
+        .add_credential(account, secret(CredentialKind::Token, "s"), Author::operator(noon(0)))
+        .await
+        .unwrap();
     assert_eq!(duplicate, AddCredentialOutcome::SecretTaken);
-    added(store.add_credential(account, secret(CredentialKind::Key, "s"), noon(0)).await.unwrap());
+    added(
+        store
+            .add_credential(account, secret(CredentialKind::Key, "s"), Author::operator(noon(0)))
+            .await
+            .unwrap(),
+    );
 }
 
 /// The ids and expiry times of an account's credentials.
@@ -51,20 +58,35 @@ fn rotated(outcome: RotateCredentialOutcome) -> CredentialId {
 pub(crate) async fn rotating_a_credential_adds_one_and_expires_the_old_one(store: &Shared) {
     let account = account(store, "a").await;
     let old = added(
-        store.add_credential(account, secret(CredentialKind::Key, "old"), noon(0)).await.unwrap(),
+        store
+            .add_credential(account, secret(CredentialKind::Key, "old"), Author::operator(noon(0)))
+            .await
+            .unwrap(),
     );
     let new = secret(CredentialKind::Key, "new");
-    let id = rotated(store.rotate_credential(old, new, noon(500), noon(0)).await.unwrap());
+    let id = rotated(
+        store
+            .rotate_credential(old, new.clone(), noon(500), Author::operator(noon(0)))
+            .await
+            .unwrap(),
+    );
     assert_eq!(expiries(store, account).await, [(old, Some(noon(500))), (id, None)]);
-    let taken = store.rotate_credential(id, new, noon(1), noon(0)).await.unwrap();
+    let taken = store.rotate_credential(id, new, noon(1), Author::operator(noon(0))).await.unwrap();
     assert_eq!(taken, RotateCredentialOutcome::SecretTaken);
     assert_eq!(expiries(store, account).await, [(old, Some(noon(500))), (id, None)]);
     // A second rotation never postpones the expiry.
     let third = secret(CredentialKind::Key, "third");
-    rotated(store.rotate_credential(old, third, noon(900), noon(0)).await.unwrap());
+    rotated(
+        store.rotate_credential(old, third, noon(900), Author::operator(noon(0))).await.unwrap(),
+    );
     assert_eq!(store.credentials(account).await.unwrap()[0].expires_at, Some(noon(500)));
     let unknown = store
-        .rotate_credential(CredentialId(999), secret(CredentialKind::Key, "x"), noon(1), noon(0))
+        .rotate_credential(
+            CredentialId(999),
+            secret(CredentialKind::Key, "x"),
+            noon(1),
+            Author::operator(noon(0)),
+        )
         .await;
     assert_eq!(unknown.unwrap(), RotateCredentialOutcome::NotFound);
 }
@@ -73,16 +95,20 @@ pub(crate) async fn a_rotated_credential_keeps_its_remaining_lifetime(store: &Sh
     let account = account(store, "a").await;
     let expiring =
         |text| NewCredential { expires_at: Some(noon(100)), ..secret(CredentialKind::Token, text) };
-    let first = added(store.add_credential(account, expiring("1"), noon(0)).await.unwrap());
+    let first = added(
+        store.add_credential(account, expiring("1"), Author::operator(noon(0))).await.unwrap(),
+    );
     let new = secret(CredentialKind::Token, "2");
-    let outcome = store.rotate_credential(first, new, noon(500), noon(9)).await.unwrap();
+    let outcome =
+        store.rotate_credential(first, new, noon(500), Author::operator(noon(9))).await.unwrap();
     let second = rotated(outcome);
     let (expires_at, old_ends_at) = (Some(noon(100)), noon(100));
     let expected = RotateCredentialOutcome::Rotated { id: second, expires_at, old_ends_at };
     assert_eq!(outcome, expected);
     // A chosen expiry replaces the remaining lifetime.
     let new = NewCredential { expires_at: Some(noon(700)), ..secret(CredentialKind::Token, "3") };
-    let outcome = store.rotate_credential(second, new, noon(20), noon(9)).await.unwrap();
+    let outcome =
+        store.rotate_credential(second, new, noon(20), Author::operator(noon(9))).await.unwrap();
     let third = rotated(outcome);
     let (expires_at, old_ends_at) = (Some(noon(700)), noon(20));
     let expected = RotateCredentialOutcome::Rotated { id: third, expires_at, old_ends_at };
@@ -97,18 +123,23 @@ pub(crate) async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &S
     let account = account(store, "a").await;
     let expiring =
         NewCredential { expires_at: Some(noon(10)), ..secret(CredentialKind::Token, "e") };
-    let expired = added(store.add_credential(account, expiring, noon(0)).await.unwrap());
+    let expired =
+        added(store.add_credential(account, expiring, Author::operator(noon(0))).await.unwrap());
     let revoked = added(
-        store.add_credential(account, secret(CredentialKind::Token, "r"), noon(0)).await.unwrap(),
+        store
+            .add_credential(account, secret(CredentialKind::Token, "r"), Author::operator(noon(0)))
+            .await
+            .unwrap(),
     );
-    assert!(store.revoke_credential(revoked, noon(5)).await.unwrap());
+    assert!(store.revoke_credential(revoked, Author::operator(noon(5))).await.unwrap());
     let before = store.credentials(account).await.unwrap();
     for (old, expected) in [
         (expired, RotateCredentialOutcome::Expired(noon(10))),
         (revoked, RotateCredentialOutcome::Revoked(noon(5))),
     ] {
         let new = secret(CredentialKind::Token, "new");
-        let outcome = store.rotate_credential(old, new, noon(500), noon(10)).await.unwrap();
+        let outcome =
+            store.rotate_credential(old, new, noon(500), Author::operator(noon(10))).await.unwrap();
         assert_eq!(outcome, expected);
     }
     assert_eq!(store.credentials(account).await.unwrap(), before, "nothing was written");
@@ -117,17 +148,20 @@ pub(crate) async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &S
 pub(crate) async fn a_credential_is_revoked_once(store: &Shared) {
     let account = account(store, "a").await;
     let id = added(
-        store.add_credential(account, secret(CredentialKind::Key, "k"), noon(0)).await.unwrap(),
+        store
+            .add_credential(account, secret(CredentialKind::Key, "k"), Author::operator(noon(0)))
+            .await
+            .unwrap(),
     );
-    assert!(store.revoke_credential(id, noon(3)).await.unwrap());
-    assert!(!store.revoke_credential(id, noon(4)).await.unwrap());
+    assert!(store.revoke_credential(id, Author::operator(noon(3))).await.unwrap());
+    assert!(!store.revoke_credential(id, Author::operator(noon(4))).await.unwrap());
     assert_eq!(store.credentials(account).await.unwrap()[0].revoked_at, Some(noon(3)));
 }
 
 pub(crate) async fn invalidating_changes_increase_the_credential_epoch(store: &Shared) {
     let account = account(store, "a").await;
     let key = secret(CredentialKind::Key, "k");
-    let id = added(store.add_credential(account, key, noon(0)).await.unwrap());
+    let id = added(store.add_credential(account, key, Author::operator(noon(0))).await.unwrap());
     let mut last = store.credential_epoch().await.unwrap();
     let mut raised = async |what: &str| {
         let now = store.credential_epoch().await.unwrap();
@@ -135,13 +169,13 @@ pub(crate) async fn invalidating_changes_increase_the_credential_epoch(store: &S
         last = now;
     };
     let new = secret(CredentialKind::Key, "n");
-    rotated(store.rotate_credential(id, new, noon(1), noon(0)).await.unwrap());
+    rotated(store.rotate_credential(id, new, noon(1), Author::operator(noon(0))).await.unwrap());
     raised("rotation").await;
-    store.revoke_credential(id, noon(2)).await.unwrap();
+    store.revoke_credential(id, Author::operator(noon(2))).await.unwrap();
     raised("revocation").await;
-    store.set_account_disabled(account, Some(noon(0))).await.unwrap();
+    store.set_account_disabled(account, true, Author::operator(noon(0))).await.unwrap();
     raised("disabling").await;
-    store.set_account_disabled(account, None).await.unwrap();
+    store.set_account_disabled(account, false, Author::operator(noon(0))).await.unwrap();
     raised("enabling").await;
 }
 
@@ -149,8 +183,94 @@ pub(crate) async fn additions_do_not_change_the_credential_epoch(store: &Shared)
     let account = account(store, "a").await;
     let before = store.credential_epoch().await.unwrap();
     store.create_template(new(account, "hello")).await.unwrap();
-    store.add_phone(account, "111", noon(0)).await.unwrap();
+    store.add_phone(account, "111", Author::operator(noon(0))).await.unwrap();
     let key = secret(CredentialKind::Key, "k");
-    added(store.add_credential(account, key, noon(0)).await.unwrap());
+    added(store.add_credential(account, key, Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.credential_epoch().await.unwrap(), before);
+}
+
+pub(crate) async fn a_credential_keeps_its_name_when_it_is_rotated(store: &Shared) {
+    let account = account(store, "a").await;
+    let by = Author::operator(noon(0));
+    let named = |text, name: &str| NewCredential {
+        name: name.to_owned(),
+        ..secret(CredentialKind::Token, text)
+    };
+    let id = added(store.add_credential(account, named("1", "nightly"), by).await.unwrap());
+    let id = rotated(store.rotate_credential(id, named("2", ""), noon(9), by).await.unwrap());
+    rotated(store.rotate_credential(id, named("3", "hourly"), noon(9), by).await.unwrap());
+    let names = store.credentials(account).await.unwrap().into_iter().map(|it| it.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["nightly", "nightly", "hourly"]);
+}
+
+pub(crate) async fn the_latest_use_of_a_credential_is_recorded(store: &Shared) {
+    let account = account(store, "a").await;
+    let by = Author::operator(noon(0));
+    let first = secret(CredentialKind::Token, "1");
+    let first = added(store.add_credential(account, first, by).await.unwrap());
+    let second = secret(CredentialKind::Key, "1");
+    let second = added(store.add_credential(account, second, by).await.unwrap());
+    let used = async || {
+        let all = store.credentials(account).await.unwrap();
+        all.into_iter().map(|it| it.last_used_at).collect::<Vec<_>>()
+    };
+    let epoch = store.credential_epoch().await.unwrap();
+    assert_eq!(used().await, [None, None]);
+    let unknown = CredentialId(999);
+    let uses = vec![(second, noon(7)), (unknown, noon(8)), (first, noon(9))];
+    store.record_credential_use(uses).await.unwrap();
+    assert_eq!(used().await, [Some(noon(9)), Some(noon(7))]);
+    let uses = vec![(first, noon(3)), (second, noon(11))];
+    store.record_credential_use(uses).await.unwrap();
+    assert_eq!(used().await, [Some(noon(9)), Some(noon(11))], "an earlier time changes nothing");
+    store.record_credential_use(Vec::new()).await.unwrap();
+    assert_eq!(store.credential_epoch().await.unwrap(), epoch, "caches stay valid");
+}
+
+pub(crate) async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let hour = 3_600_000;
+    let by = Author::operator(noon(hour));
+    let issue_at = async |account, text: &str, at| {
+        let new = secret(CredentialKind::Token, text);
+        store.issue_token(account, new, Author::operator(noon(at))).await.unwrap()
+    };
+    let issue = async |account, text: &str| issue_at(account, text, hour).await;
+    let expired =
+        NewCredential { expires_at: Some(noon(hour)), ..secret(CredentialKind::Token, "expired") };
+    let long_ago = Author::operator(noon(0));
+    added(store.add_credential(mine, expired, long_ago).await.unwrap());
+    added(store.add_credential(mine, secret(CredentialKind::Key, "key"), by).await.unwrap());
+    let mut last = None;
+    for number in 0..MAX_ACTIVE_TOKENS {
+        last = Some(added(issue(mine, &number.to_string()).await));
+    }
+    assert_eq!(issue(mine, "beyond").await, AddCredentialOutcome::TooMany);
+    added(issue(theirs, "another account").await);
+    assert!(store.revoke_credential(last.unwrap(), by).await.unwrap());
+    let refused = issue_at(mine, "at once", 2 * hour - 1).await;
+    assert_eq!(refused, AddCredentialOutcome::TooMany, "it was created within an hour");
+    added(issue_at(mine, "in its place", 2 * hour).await);
+    let beyond = secret(CredentialKind::Token, "of the operator");
+    added(store.add_credential(mine, beyond, by).await.unwrap());
+}
+
+pub(crate) async fn events_and_versions_show_the_present_name_of_a_token(store: &Shared) {
+    let account = account(store, "a").await;
+    let by = Author::operator(noon(0));
+    let named = NewCredential { name: "importer".to_owned(), ..secret(CredentialKind::Token, "1") };
+    let token = added(store.add_credential(account, named, by).await.unwrap());
+    let unnamed = secret(CredentialKind::Token, "2");
+    let unnamed = added(store.add_credential(account, unnamed, by).await.unwrap());
+    for (name, actor) in [("first", token), ("second", unnamed)] {
+        let new = NewTemplate { actor: Actor::Token(actor), ..new(account, name) };
+        let id = create(store, new).await;
+        let versions = store.versions(account, id, None, 10).await.unwrap().unwrap();
+        let expected = if actor == token { "importer" } else { "" };
+        assert_eq!(versions[0].created_by_name, expected);
+        assert_eq!(versions[0].decided_by_name, "");
+    }
+    let names: Vec<String> =
+        events(store, account, 0, 100).await.into_iter().map(|event| event.actor_name).collect();
+    assert_eq!(names, ["importer", ""]);
 }

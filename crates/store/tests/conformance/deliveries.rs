@@ -8,7 +8,7 @@ use galley_domain::{
     webhook::delivery::{DeliveryOutcome, DeliveryStatus, DisableReason, RetryDecision},
 };
 use galley_store::{
-    Actor, Attempt, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewTemplate,
+    Actor, Attempt, Author, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewTemplate,
     NewWebhook, RecordAttemptOutcome, Replay, ReplayOutcome, WebhookChange, WebhookKey,
 };
 
@@ -282,7 +282,7 @@ pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(st
     let first = lease(store, webhook, 2_000).await.unwrap();
     let url = Some("https://example.org/new".to_owned());
     let moved = WebhookChange { url, ..WebhookChange::default() };
-    store.change_webhook(account, webhook, moved, noon(2_100)).await.unwrap();
+    store.change_webhook(account, webhook, moved, Author::operator(noon(2_100))).await.unwrap();
     let gone = attempt(
         &first,
         2_200,
@@ -465,7 +465,7 @@ pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) 
     let due = at(5_999).await.unwrap();
     assert_eq!((due.now, due.next_at), (vec![], Some(noon(6_000))));
     assert_eq!(at(6_000).await.unwrap().now, [webhook_key]);
-    store.set_account_disabled(mine, Some(noon(7_000))).await.unwrap();
+    store.set_account_disabled(mine, true, Author::operator(noon(7_000))).await.unwrap();
     assert_eq!(at(9_000).await.unwrap().now, [], "nothing is sent for a disabled account");
     assert_eq!(lease(store, webhook, 9_000).await, None);
 }

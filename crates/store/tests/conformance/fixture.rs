@@ -9,9 +9,10 @@ use galley_domain::{
     template::{Review, Status, Template},
 };
 use galley_store::{
-    Actor, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate, CredentialId,
-    CredentialKind, Event, EventSubject, Feed, Idempotency, NewAccount, NewCredential, NewTemplate,
-    SqliteStore, Store, StoredTemplate, TemplateChange, TranslationGroup, sqlite::SqliteOptions,
+    Actor, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate,
+    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, NewAccount,
+    NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
+    TranslationGroup, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 
@@ -114,7 +115,7 @@ pub(crate) fn new_account(name: &str) -> NewAccount {
         phones: Vec::new(),
         credentials: Vec::new(),
         only_if_first: false,
-        at: noon(0),
+        by: Author::operator(noon(0)),
     }
 }
 

@@ -6,7 +6,7 @@ use galley_domain::{
     webhook::Format,
 };
 use galley_store::{
-    CreateWebhookOutcome, DeliveryLease, EventSubject, NewTemplate, NewWebhook, Replay,
+    Author, CreateWebhookOutcome, DeliveryLease, EventSubject, NewTemplate, NewWebhook, Replay,
     ReplayOutcome, Webhook,
 };
 
@@ -101,6 +101,6 @@ pub(crate) async fn an_account_has_one_subscribed_endpoint(store: &Shared) {
     let second = store.create_webhook(subscribed(mine)).await.unwrap();
     assert_eq!(second, CreateWebhookOutcome::Subscribed(first.id));
     register(store, subscribed(theirs)).await;
-    assert!(store.delete_webhook(mine, first.id).await.unwrap());
+    assert!(store.delete_webhook(mine, first.id, Author::operator(noon(0))).await.unwrap());
     register(store, subscribed(mine)).await;
 }

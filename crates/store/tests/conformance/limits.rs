@@ -6,7 +6,8 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    AccountLimits, ChangeOutcome, CreateOutcome, Limit, NameConflict, NewTemplate, TemplateChange,
+    AccountLimits, Author, ChangeOutcome, CreateOutcome, Limit, NameConflict, NewTemplate,
+    TemplateChange,
 };
 
 use super::fixture::{
@@ -20,7 +21,16 @@ const DAY: i64 = 24 * HOUR;
 /// Creates an account with limits.
 async fn limited(store: &Shared, name: &str, templates: u32) -> AccountId {
     let account = account(store, name).await;
-    assert!(store.set_account_limits(account, Some(AccountLimits { templates })).await.unwrap());
+    assert!(
+        store
+            .set_account_limits(
+                account,
+                Some(AccountLimits { templates }),
+                Author::operator(noon(0))
+            )
+            .await
+            .unwrap()
+    );
     account
 }
 
@@ -45,13 +55,13 @@ pub(crate) async fn account_limits_can_be_set_and_removed(store: &Shared) {
     assert_eq!(store.account(id).await.unwrap().unwrap().limits, None);
     let epoch = store.credential_epoch().await.unwrap();
     let limits = Some(AccountLimits::VERIFIED);
-    assert!(store.set_account_limits(id, limits).await.unwrap());
+    assert!(store.set_account_limits(id, limits, Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().limits, limits);
     assert!(store.credential_epoch().await.unwrap() > epoch, "caches are invalidated");
-    assert!(store.set_account_limits(id, None).await.unwrap());
+    assert!(store.set_account_limits(id, None, Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.accounts().await.unwrap()[0].limits, None);
     let unknown = AccountId::new(12_345).unwrap();
-    assert!(!store.set_account_limits(unknown, limits).await.unwrap());
+    assert!(!store.set_account_limits(unknown, limits, Author::operator(noon(0))).await.unwrap());
     assert_eq!(AccountLimits::default().templates, 250);
 }
 
@@ -96,7 +106,10 @@ pub(crate) async fn an_account_has_at_most_as_many_templates_as_its_limit(store:
     for index in 0..5 {
         create(store, new(theirs, &format!("theirs{index}"))).await;
     }
-    store.set_account_limits(mine, Some(AccountLimits { templates: 3 })).await.unwrap();
+    store
+        .set_account_limits(mine, Some(AccountLimits { templates: 3 }), Author::operator(noon(0)))
+        .await
+        .unwrap();
     create(store, new(mine, "third")).await;
     let refused = CreateOutcome::Limited(Limit::Templates);
     let french = translation(mine, "hello", "fr_FR", Category::Utility);
@@ -112,7 +125,7 @@ pub(crate) async fn an_account_has_at_most_as_many_templates_as_its_limit(store:
     done(store.delete_template(change(mine, first)).await.unwrap());
     create(store, french).await;
     assert_eq!(create_at(store, mine, "next", 0).await, refused);
-    store.set_account_limits(mine, None).await.unwrap();
+    store.set_account_limits(mine, None, Author::operator(noon(0))).await.unwrap();
     create(store, new(mine, "next")).await;
 }
 
@@ -185,7 +198,10 @@ pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(s
     for plus in 0..12 {
         done(edit_at(store, free, id, plus).await);
     }
-    store.set_account_limits(free, Some(AccountLimits::default())).await.unwrap();
+    store
+        .set_account_limits(free, Some(AccountLimits::default()), Author::operator(noon(0)))
+        .await
+        .unwrap();
     done(edit_at(store, free, id, 12).await);
     assert_eq!(edit_at(store, free, id, 13).await, ChangeOutcome::Limited(Limit::EditsPerDay));
 }

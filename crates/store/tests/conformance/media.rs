@@ -7,7 +7,7 @@ use galley_domain::{
     template::{Template, edit::Edit},
 };
 use galley_store::{
-    AppendOutcome, Media, NewTemplate, NewUpload, RetentionCursor, TranslationGroup,
+    AppendOutcome, Author, Media, NewTemplate, NewUpload, RetentionCursor, TranslationGroup,
     UPLOAD_CHUNK_BYTES,
 };
 
@@ -121,9 +121,9 @@ pub(crate) async fn a_template_can_reference_only_files_of_its_account(store: &S
 pub(crate) async fn files_of_a_disabled_account_are_not_served(store: &Shared) {
     let account = account(store, "a").await;
     upload_file(store, account, 'a', 100).await;
-    store.set_account_disabled(account, Some(noon(6))).await.unwrap();
+    store.set_account_disabled(account, true, Author::operator(noon(6))).await.unwrap();
     assert_eq!(store.media(&handle('a')).await.unwrap(), None);
-    store.set_account_disabled(account, None).await.unwrap();
+    store.set_account_disabled(account, false, Author::operator(noon(0))).await.unwrap();
     assert!(store.media(&handle('a')).await.unwrap().is_some());
 }
 

@@ -8,8 +8,9 @@ use galley_domain::{
     template::{edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    DeliveryQuery, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter, Replay,
-    RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange, WebhookKey,
+    Author, DeliveryQuery, IndexProgress, IndexStep, ListQuery, MAX_SEARCH_COUNT, NameFilter,
+    Replay, RetentionCursor, SchemaPolicy, StoredSecret, TranslationGroup, WebhookChange,
+    WebhookKey,
     postgres::{PostgresOptions, PostgresStore},
 };
 use tokio_postgres::Client;
@@ -152,9 +153,15 @@ async fn exercise(store: &Shared, name: &str) {
     let all = DeliveryQuery { status: None, before: None, limit: 9 };
     assert_eq!(store.deliveries(tenant, webhook, all).await.unwrap().unwrap().len(), 5);
     store.replay(tenant, webhook, Replay::Since(noon(0)), noon(3_000)).await.unwrap();
-    store.change_webhook(tenant, webhook, WebhookChange::default(), noon(3_000)).await.unwrap();
+    store
+        .change_webhook(tenant, webhook, WebhookChange::default(), Author::operator(noon(3_000)))
+        .await
+        .unwrap();
     let secret = StoredSecret(vec![4]);
-    store.rotate_webhook(tenant, webhook, secret, noon(9_000), true, noon(3_000)).await.unwrap();
+    store
+        .rotate_webhook(tenant, webhook, secret, noon(9_000), true, Author::operator(noon(3_000)))
+        .await
+        .unwrap();
     assert_eq!(store.webhooks(tenant).await.unwrap().len(), 1);
     begin(store, upload(tenant, &format!("{name}_file"), 4)).await;
     append(store, tenant, &format!("{name}_file"), 0, b"file").await;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use galley_domain::id::{AccountId, TemplateId};
-use galley_store::{AddPhoneOutcome, DeliveryQuery};
+use galley_store::{AddPhoneOutcome, Author, DeliveryQuery};
 use tokio::{task::JoinSet, time::timeout};
 use tokio_postgres::Client;
 
@@ -84,7 +84,9 @@ async fn downloads_delay_no_other_reads_and_no_background_work() {
 #[tokio::test]
 async fn a_claim_beyond_the_maximum_opens_no_transaction() {
     let (store, client, account, _) = store_with_template().await;
-    let claim = async |phone: &str| store.claim_phone(account, phone, Some(1), noon(0)).await;
+    let claim = async |phone: &str| {
+        store.claim_phone(account, phone, Some(1), Author::operator(noon(0))).await
+    };
     assert_eq!(claim("1").await.unwrap(), AddPhoneOutcome::Added);
     // A transaction would wait for the row of the account.
     client.batch_execute("BEGIN; SELECT 1 FROM account FOR UPDATE").await.unwrap();

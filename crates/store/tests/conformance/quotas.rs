@@ -8,8 +8,8 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    AccountQuotas, AddPhoneOutcome, ChangeOutcome, CreateOutcome, Limit, MAX_VERSIONS, NewTemplate,
-    Quota, TemplateChange, UpsertOutcome, VERSION_OVERHEAD_BYTES,
+    AccountQuotas, AddPhoneOutcome, Author, ChangeOutcome, CreateOutcome, Limit, MAX_VERSIONS,
+    NewTemplate, Quota, TemplateChange, UpsertOutcome, VERSION_OVERHEAD_BYTES,
 };
 
 use super::{
@@ -29,14 +29,19 @@ pub(crate) async fn account_quotas_can_be_set_and_removed(store: &Shared) {
         stored_bytes: Quota::Max(1 << 40),
         phone_numbers: Quota::Unlimited,
     };
-    assert!(store.set_account_quotas(id, quotas).await.unwrap());
+    assert!(store.set_account_quotas(id, quotas, Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().quotas, quotas);
     assert_eq!(store.account(other).await.unwrap().unwrap().quotas, AccountQuotas::default());
     assert!(store.credential_epoch().await.unwrap() > epoch, "caches are invalidated");
-    assert!(store.set_account_quotas(id, AccountQuotas::default()).await.unwrap());
+    assert!(
+        store
+            .set_account_quotas(id, AccountQuotas::default(), Author::operator(noon(0)))
+            .await
+            .unwrap()
+    );
     assert_eq!(store.accounts().await.unwrap()[0].quotas, AccountQuotas::default());
     let unknown = AccountId::new(12_345).unwrap();
-    assert!(!store.set_account_quotas(unknown, quotas).await.unwrap());
+    assert!(!store.set_account_quotas(unknown, quotas, Author::operator(noon(0))).await.unwrap());
 }
 
 /// The quota bytes of a version with this content.
@@ -50,7 +55,7 @@ async fn used(store: &Shared, account: AccountId) -> u64 {
 
 async fn set_stored_bytes(store: &Shared, account: AccountId, max: u64) {
     let quotas = AccountQuotas { stored_bytes: Quota::Max(max), ..AccountQuotas::default() };
-    assert!(store.set_account_quotas(account, quotas).await.unwrap());
+    assert!(store.set_account_quotas(account, quotas, Author::operator(noon(0))).await.unwrap());
 }
 
 fn content(text: &str) -> String {
@@ -86,7 +91,10 @@ pub(crate) async fn a_version_beyond_the_stored_bytes_is_refused_and_writes_noth
     set_stored_bytes(store, mine, 2 * one + bytes(&content("x"))).await;
     done(store.edit_template(change(mine, id), edit("x")).await.unwrap());
     done(store.review_template(change(mine, id), Trigger::Approve, None).await.unwrap());
-    store.set_account_quotas(mine, AccountQuotas::default()).await.unwrap();
+    store
+        .set_account_quotas(mine, AccountQuotas::default(), Author::operator(noon(0)))
+        .await
+        .unwrap();
     create(store, new(mine, "three")).await;
     assert_integrity(store).await;
 }
@@ -254,7 +262,7 @@ pub(crate) async fn a_large_deleted_template_is_purged_in_parts(store: &Shared) 
 pub(crate) async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let claim = async |account, phone: &str| {
-        store.claim_phone(account, phone, Some(2), noon(0)).await.unwrap()
+        store.claim_phone(account, phone, Some(2), Author::operator(noon(0))).await.unwrap()
     };
     assert_eq!(claim(mine, "1").await, AddPhoneOutcome::Added);
     assert_eq!(claim(mine, "2").await, AddPhoneOutcome::Added);
@@ -264,9 +272,9 @@ pub(crate) async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Sh
     assert_eq!(claim(theirs, "1").await, AddPhoneOutcome::OwnedByOther);
     let unknown = AccountId::new(12_345).unwrap();
     assert_eq!(claim(unknown, "4").await, AddPhoneOutcome::NoAccount);
-    let added = store.add_phone(mine, "3", noon(0)).await.unwrap();
+    let added = store.add_phone(mine, "3", Author::operator(noon(0))).await.unwrap();
     assert_eq!(added, AddPhoneOutcome::Added, "the operator adds more");
-    let unlimited = store.claim_phone(mine, "4", None, noon(0)).await.unwrap();
+    let unlimited = store.claim_phone(mine, "4", None, Author::operator(noon(0))).await.unwrap();
     assert_eq!(unlimited, AddPhoneOutcome::Added);
 }
 
@@ -275,7 +283,10 @@ pub(crate) async fn concurrent_claims_do_not_exceed_the_maximum(store: &Shared) 
     let claim = |phone: u32| {
         let store = Arc::clone(store);
         let claim = async move {
-            store.claim_phone(account, &phone.to_string(), Some(5), noon(0)).await.unwrap()
+            store
+                .claim_phone(account, &phone.to_string(), Some(5), Author::operator(noon(0)))
+                .await
+                .unwrap()
         };
         tokio::spawn(claim)
     };
@@ -287,15 +298,16 @@ pub(crate) async fn concurrent_claims_do_not_exceed_the_maximum(store: &Shared) 
 
 pub(crate) async fn a_removed_phone_number_is_free_and_its_templates_stay(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
-    store.add_phone(mine, "15550001111", noon(0)).await.unwrap();
+    store.add_phone(mine, "15550001111", Author::operator(noon(0))).await.unwrap();
     let id = create(store, new(mine, "hello")).await;
-    assert!(!store.remove_phone(theirs, "15550001111").await.unwrap());
+    assert!(!store.remove_phone(theirs, "15550001111", Author::operator(noon(0))).await.unwrap());
     let epoch = store.credential_epoch().await.unwrap();
-    assert!(store.remove_phone(mine, "15550001111").await.unwrap());
+    assert!(store.remove_phone(mine, "15550001111", Author::operator(noon(0))).await.unwrap());
     assert!(store.credential_epoch().await.unwrap() > epoch, "caches are invalidated");
-    assert!(!store.remove_phone(mine, "15550001111").await.unwrap());
+    assert!(!store.remove_phone(mine, "15550001111", Author::operator(noon(0))).await.unwrap());
     assert_eq!(store.phone_owner("15550001111").await.unwrap(), None);
     assert!(store.template(mine, id).await.unwrap().is_some());
-    let claimed = store.claim_phone(theirs, "15550001111", Some(1), noon(0)).await.unwrap();
+    let claimed =
+        store.claim_phone(theirs, "15550001111", Some(1), Author::operator(noon(0))).await.unwrap();
     assert_eq!(claimed, AddPhoneOutcome::Added);
 }

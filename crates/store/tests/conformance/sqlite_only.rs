@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use galley_domain::template::edit::Edit;
 use galley_store::{
-    AccountLimits, AddPhoneOutcome, AppendOutcome, MAX_CREATES_PER_HOUR, NewTemplate, NewUpload,
-    SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
+    AccountLimits, AddPhoneOutcome, AppendOutcome, Author, MAX_CREATES_PER_HOUR, NewTemplate,
+    NewUpload, SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
 };
 
 use super::{
@@ -392,7 +392,10 @@ async fn stored_bytes_are_counted_again_after_an_older_program_has_written() {
 async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
     let (store, dir) = fresh_sqlite();
     let (unlimited, limited) = (account(&store, "a").await, account(&store, "b").await);
-    store.set_account_limits(limited, Some(AccountLimits::VERIFIED)).await.unwrap();
+    store
+        .set_account_limits(limited, Some(AccountLimits::VERIFIED), Author::operator(noon(0)))
+        .await
+        .unwrap();
     for index in 0..MAX_CREATES_PER_HOUR + 20 {
         let at = noon(60_000 * i64::try_from(index).unwrap());
         create(&store, new(unlimited, &format!("unlimited{index}"))).await;
@@ -410,7 +413,9 @@ async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
 async fn a_claim_beyond_the_maximum_queues_no_write() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
-    let claim = async |phone: &str| store.claim_phone(account, phone, Some(1), noon(0)).await;
+    let claim = async |phone: &str| {
+        store.claim_phone(account, phone, Some(1), Author::operator(noon(0))).await
+    };
     assert_eq!(claim("1").await.unwrap(), AddPhoneOutcome::Added);
     // A write would wait for the lock and fail.
     let file = rusqlite::Connection::open(dir.path().join("galley.db")).unwrap();

@@ -4,8 +4,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use galley_store::{
-    AccountLimits, CreateAccountOutcome, CredentialKind, NewAccount, SqliteStore, StoreError,
-    sqlite::SqliteOptions,
+    AccountLimits, Author, CreateAccountOutcome, CredentialKind, NewAccount, SqliteStore,
+    StoreError, sqlite::SqliteOptions,
 };
 
 use super::fixture::{
@@ -153,8 +153,10 @@ async fn below_the_free_space_mark_only_the_operator_can_write() {
     }
     assert!(matches!(store.ping().await, Err(StoreError::Full(_))));
     assert!(store.template(account, template).await.unwrap().is_some(), "reads continue");
-    assert!(store.revoke_credential(credentials[0], noon(1)).await.unwrap());
-    assert!(store.set_account_disabled(account, Some(noon(1))).await.unwrap());
+    assert!(store.revoke_credential(credentials[0], Author::operator(noon(1))).await.unwrap());
+    assert!(store.set_account_disabled(account, true, Author::operator(noon(1))).await.unwrap());
     let limits = AccountLimits { templates: 5 };
-    assert!(store.set_account_limits(account, Some(limits)).await.unwrap());
+    assert!(
+        store.set_account_limits(account, Some(limits), Author::operator(noon(0))).await.unwrap()
+    );
 }

@@ -6,8 +6,8 @@ use galley_domain::{
     webhook::{Format, delivery::DisableReason},
 };
 use galley_store::{
-    CreateWebhookOutcome, DeliveryLease, DeliveryQuery, NewWebhook, RotateOutcome, StoredSecret,
-    Webhook, WebhookChange,
+    Author, CreateWebhookOutcome, DeliveryLease, DeliveryQuery, NewWebhook, RotateOutcome,
+    StoredSecret, Webhook, WebhookChange,
 };
 
 use super::fixture::{Shared, account, change, create, done, events, new, noon};
@@ -20,7 +20,7 @@ pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
         format: Format::Galley,
         subscribed: false,
         secret: StoredSecret(vec![1, 2, 3]),
-        at: noon(0),
+        by: Author::operator(noon(0)),
     }
 }
 
@@ -63,8 +63,11 @@ pub(crate) async fn an_endpoint_reads_back_as_registered_only_in_its_account(sto
     assert_eq!(store.webhooks(theirs).await.unwrap(), []);
     assert_eq!(store.webhook(theirs, webhook.id).await.unwrap(), None);
     let change = WebhookChange { disabled: Some(true), ..WebhookChange::default() };
-    assert_eq!(store.change_webhook(theirs, webhook.id, change, noon(1)).await.unwrap(), None);
-    assert!(!store.delete_webhook(theirs, webhook.id).await.unwrap());
+    assert_eq!(
+        store.change_webhook(theirs, webhook.id, change, Author::operator(noon(1))).await.unwrap(),
+        None
+    );
+    assert!(!store.delete_webhook(theirs, webhook.id, Author::operator(noon(0))).await.unwrap());
     let all = DeliveryQuery { status: None, before: None, limit: 9 };
     assert_eq!(store.deliveries(theirs, webhook.id, all).await.unwrap(), None);
 }
@@ -78,14 +81,15 @@ pub(crate) async fn an_account_has_at_most_twenty_endpoints(store: &Shared) {
     let more = store.create_webhook(endpoint(mine)).await.unwrap();
     assert_eq!(more, CreateWebhookOutcome::TooMany);
     register(store, endpoint(theirs)).await;
-    assert!(store.delete_webhook(mine, last.id).await.unwrap());
+    assert!(store.delete_webhook(mine, last.id, Author::operator(noon(0))).await.unwrap());
     register(store, endpoint(mine)).await;
 }
 
 pub(crate) async fn a_change_to_an_endpoint_leaves_other_properties_alone(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
-    let change = |change| store.change_webhook(account, webhook.id, change, noon(5));
+    let change =
+        |change| store.change_webhook(account, webhook.id, change, Author::operator(noon(5)));
     let url = Some("https://example.org/".to_owned());
     let with_url =
         change(WebhookChange { url, ..WebhookChange::default() }).await.unwrap().unwrap();
@@ -100,7 +104,12 @@ pub(crate) async fn a_change_to_an_endpoint_leaves_other_properties_alone(store:
     let all = change(WebhookChange { events, ..WebhookChange::default() }).await.unwrap().unwrap();
     assert_eq!(all, expected);
     let unknown_id = WebhookId::new(999).unwrap();
-    let unknown = store.change_webhook(account, unknown_id, WebhookChange::default(), noon(5));
+    let unknown = store.change_webhook(
+        account,
+        unknown_id,
+        WebhookChange::default(),
+        Author::operator(noon(5)),
+    );
     assert_eq!(unknown.await.unwrap(), None);
 }
 
@@ -108,7 +117,14 @@ pub(crate) async fn a_second_rotation_is_refused_while_the_first_is_in_progress(
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     let rotate = |byte: u8, force, at| {
-        store.rotate_webhook(account, webhook.id, secret(byte), noon(at + 1_000), force, noon(at))
+        store.rotate_webhook(
+            account,
+            webhook.id,
+            secret(byte),
+            noon(at + 1_000),
+            force,
+            Author::operator(noon(at)),
+        )
     };
     let RotateOutcome::Done(first) = rotate(7, false, 0).await.unwrap() else {
         panic!("no rotation is in progress")
@@ -128,7 +144,14 @@ pub(crate) async fn a_second_rotation_is_refused_while_the_first_is_in_progress(
     );
     assert!(matches!(rotate(9, false, 1_999).await.unwrap(), RotateOutcome::Done(_)));
     let unknown_id = WebhookId::new(999).unwrap();
-    let unknown = store.rotate_webhook(account, unknown_id, secret(1), noon(1), false, noon(0));
+    let unknown = store.rotate_webhook(
+        account,
+        unknown_id,
+        secret(1),
+        noon(1),
+        false,
+        Author::operator(noon(0)),
+    );
     assert_eq!(unknown.await.unwrap(), RotateOutcome::NoWebhook);
 }
 
@@ -137,7 +160,7 @@ pub(crate) async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
     let webhook = register(store, endpoint(account)).await;
     let set_disabled = |off| {
         let change = WebhookChange { disabled: Some(off), ..WebhookChange::default() };
-        store.change_webhook(account, webhook.id, change, noon(3))
+        store.change_webhook(account, webhook.id, change, Author::operator(noon(3)))
     };
     let off = set_disabled(true).await.unwrap().unwrap();
     assert_eq!(off.disabled, Some((noon(3), DisableReason::SwitchedOff)));
@@ -174,8 +197,8 @@ pub(crate) async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) 
         panic!("one event is due")
     };
     assert_eq!(due.event.seq, 1);
-    assert!(store.delete_webhook(account, webhook.id).await.unwrap());
-    assert!(!store.delete_webhook(account, webhook.id).await.unwrap());
+    assert!(store.delete_webhook(account, webhook.id, Author::operator(noon(0))).await.unwrap());
+    assert!(!store.delete_webhook(account, webhook.id, Author::operator(noon(0))).await.unwrap());
     assert_eq!(
         store.lease_delivery(webhook.id, noon(99), noon(199)).await.unwrap(),
         DeliveryLease::NothingDue(None)
@@ -206,7 +229,7 @@ pub(crate) async fn events_expired_while_an_endpoint_is_disabled_do_not_block_la
     assert!(matches!(leased, DeliveryLease::Due(due) if due.event.seq == 1));
     let set_disabled = |off| {
         let change = WebhookChange { disabled: Some(off), ..WebhookChange::default() };
-        store.change_webhook(account, webhook.id, change, noon(3_000))
+        store.change_webhook(account, webhook.id, change, Author::operator(noon(3_000)))
     };
     set_disabled(true).await.unwrap();
     assert_eq!(store.delete_expired_events(noon(500)).await.unwrap(), 1, "the first event expired");

@@ -21,10 +21,10 @@ pub(super) async fn set(
     let account = context.account(wanted).await?;
     let quotas = chosen_quotas(account.quotas, choice)?;
     if let Some(limits) = templates {
-        context.store.set_account_limits(account.id, limits).await?;
+        context.store.set_account_limits(account.id, limits, context.author()).await?;
     }
     if quotas != account.quotas {
-        context.store.set_account_quotas(account.id, quotas).await?;
+        context.store.set_account_quotas(account.id, quotas, context.author()).await?;
     }
     let account = Account { limits: templates.unwrap_or(account.limits), quotas, ..account };
     let mut members = vec![("id", account.id.to_string().into())];

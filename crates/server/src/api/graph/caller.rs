@@ -11,7 +11,8 @@ use galley_domain::{
     id::TemplateId,
     rulebook::{Rulebook, WHATSAPP},
 };
-use galley_store::{Account, Actor, CredentialId, SecretHash, TemplateChange};
+use galley_store::{Account, Actor, Author, CredentialId, SecretHash, TemplateChange};
+use jiff::Timestamp;
 
 use super::{not_offered::node_problem, parameters::Query};
 use crate::{
@@ -88,6 +89,11 @@ impl<S> Caller<S> {
         self.node == self.account.id.to_string()
     }
 
+    /// The caller as the author of a change at this time.
+    pub(super) fn author(&self, at: Timestamp) -> Author {
+        Author::token(self.token, at)
+    }
+
     /// A change of a template by this caller.
     pub(super) fn change(&self, app: &App, id: TemplateId) -> TemplateChange {
         TemplateChange {
@@ -158,6 +164,7 @@ impl<S: RequiredScope> Caller<S> {
             );
             return Err(Problem::of(ProblemKind::WrongSurface).detail(detail));
         }
+        token.last_use.remember(context.received_at());
         context.record_credentials(UsedCredentials {
             account: account.id,
             scope: S::SCOPE,

@@ -58,7 +58,7 @@ pub(super) async fn subscribe(
         format,
         subscribed: true,
         secret: secret.encrypted,
-        at,
+        by: caller.author(at),
     };
     match app.store().create_webhook(new).await? {
         CreateWebhookOutcome::Created(_) => Ok(success_with_secret(&secret.shown)),
@@ -66,7 +66,8 @@ pub(super) async fn subscribe(
         CreateWebhookOutcome::Subscribed(id) => {
             // A client that subscribes expects deliveries, so the endpoint is enabled again.
             let change = WebhookChange { url: Some(url), events: None, disabled: Some(false) };
-            let changed = app.store().change_webhook(account, id, change, at).await?;
+            let changed =
+                app.store().change_webhook(account, id, change, caller.author(at)).await?;
             // A concurrent request has deleted the endpoint: the client can try again.
             changed.map(|_| success()).ok_or(Problem::of(ProblemKind::Busy))
         }
@@ -102,7 +103,8 @@ pub(super) async fn unsubscribe(
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
     if let Some(webhook) = subscribed(&app, &caller).await? {
-        app.store().delete_webhook(webhook.account, webhook.id).await?;
+        let by = caller.author(app.clock().now());
+        app.store().delete_webhook(webhook.account, webhook.id, by).await?;
     }
     Ok(success())
 }

@@ -122,6 +122,14 @@ catalogue! {
         "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
     TooManyWebhooks CONFLICT "too-many-webhooks" "The account has the maximum number of endpoints"
         "Nothing was done. Delete an endpoint that you no longer need, or change its URL.";
+    CredentialUnknown NOT_FOUND "credential-unknown" "The token in the path does not exist"
+        "Check the id. The account of this API key and token has no token with it.";
+    InvalidTokenDocument UNPROCESSABLE_ENTITY "invalid-token-document" "The document about the token is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    TokenExceedsCaller FORBIDDEN "token-exceeds-caller" "The new token would permit more than the calling token"
+        "Nothing was done. Ask for scopes that the calling token has, and for an expiry that is not later than its own. `galley token create` creates other tokens.";
+    TooManyTokens CONFLICT "too-many-tokens" "The account has the maximum number of tokens"
+        "Nothing was done. An account has at most 100 tokens that are active or were created within the last hour. Revoke a token that you no longer need, and try again later.";
     RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
         "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
     Busy SERVICE_UNAVAILABLE "busy" "Too many requests are queued"

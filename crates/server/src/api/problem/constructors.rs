@@ -121,6 +121,11 @@ impl Problem {
         Self::with_violations(ProblemKind::InvalidWebhook, violations)
     }
 
+    /// The document about a token is invalid.
+    pub(crate) fn invalid_token_document(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidTokenDocument, violations)
+    }
+
     /// Galley does not send events to the URL at `pointer`, or could not find out whether it may.
     pub(crate) fn refused_endpoint(error: &EndpointError, pointer: &str) -> Self {
         match error {

@@ -43,7 +43,8 @@ pub(super) async fn create(
     let (account, at) = (caller.account.id, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, secret.as_ref());
     let encrypted = secret.encrypted;
-    let new = NewWebhook { account, url, events, format, subscribed: false, secret: encrypted, at };
+    let by = caller.author(at);
+    let new = NewWebhook { account, url, events, format, subscribed: false, secret: encrypted, by };
     let CreateWebhookOutcome::Created(webhook) = app.store().create_webhook(new).await? else {
         return Err(Problem::of(ProblemKind::TooManyWebhooks));
     };
@@ -74,7 +75,8 @@ pub(super) async fn edit(
     }
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
-    let webhook = app.store().change_webhook(account, webhook.id, change, at).await?;
+    let webhook =
+        app.store().change_webhook(account, webhook.id, change, caller.author(at)).await?;
     let webhook = webhook.ok_or(Problem::of(ProblemKind::WebhookUnknown))?;
     Ok(json(StatusCode::OK, view::webhook(&webhook, at)))
 }
@@ -95,7 +97,8 @@ pub(super) async fn rotate(
     let Webhook { account, id, format, .. } = find(&app, &caller).await?;
     let (secret, at) = (app.webhooks().new_secret(account, format, None), app.clock().now());
     let until = secret_overlap_end(format, at);
-    let rotation = app.store().rotate_webhook(account, id, secret.encrypted, until, force, at);
+    let by = caller.author(at);
+    let rotation = app.store().rotate_webhook(account, id, secret.encrypted, until, force, by);
     match rotation.await? {
         store::RotateOutcome::Done(webhook) => {
             let body = view::webhook_with_secret(&webhook, &secret.shown, at);
@@ -110,7 +113,8 @@ pub(super) async fn delete(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    let existed = app.store().delete_webhook(caller.account.id, caller.webhook_id()?).await?;
+    let by = caller.author(app.clock().now());
+    let existed = app.store().delete_webhook(caller.account.id, caller.webhook_id()?, by).await?;
     if !existed {
         return Err(Problem::of(ProblemKind::WebhookUnknown));
     }

@@ -1,0 +1,26 @@
+-- Names of credentials, who changed what, and accounts that are deleted.
+
+-- The row of a deleted account stays: its events and templates expire like those of others.
+ALTER TABLE account ADD COLUMN deleted_at BIGINT;
+
+-- `name`: what a key or token is for. `last_used_at`: when it was last used, within a minute.
+ALTER TABLE credential
+    ADD COLUMN name TEXT NOT NULL DEFAULT '',
+    ADD COLUMN last_used_at BIGINT;
+
+-- Changes of accounts, credentials, phone numbers and endpoints, appended in the transaction of the
+-- change, and migrations of the schema, which concern no account. Rows are never changed or
+-- deleted. `subject`: the id of what was changed. `details`: a JSON object. A transaction that
+-- appends holds an advisory lock until its end, so that a row is never committed after one with a
+-- higher number.
+CREATE TABLE audit (
+    seq        BIGINT PRIMARY KEY,
+    account_id BIGINT,
+    at         BIGINT NOT NULL,
+    actor      BIGINT NOT NULL,
+    kind       TEXT   NOT NULL,
+    subject    TEXT   NOT NULL,
+    details    TEXT   NOT NULL
+);
+
+CREATE INDEX audit_of_account ON audit (account_id, seq);

@@ -1,0 +1,23 @@
+-- Names of credentials, who changed what, and accounts that are deleted.
+
+-- The row of a deleted account stays: its events and templates expire like those of others.
+ALTER TABLE account ADD COLUMN deleted_at INTEGER;
+
+-- What a key or token is for, and when it was last used, within a minute.
+ALTER TABLE credential ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE credential ADD COLUMN last_used_at INTEGER;
+
+-- Changes of accounts, credentials, phone numbers and endpoints, appended in the transaction of the
+-- change, and migrations of the schema, which concern no account. Rows are never changed or
+-- deleted. `subject`: the id of what was changed. `details`: a JSON object.
+CREATE TABLE audit (
+    seq        INTEGER PRIMARY KEY,
+    account_id INTEGER,
+    at         INTEGER NOT NULL,
+    actor      INTEGER NOT NULL,
+    kind       TEXT    NOT NULL,
+    subject    TEXT    NOT NULL,
+    details    TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX audit_of_account ON audit (account_id, seq);

@@ -1,0 +1,236 @@
+//! The audit feed: which entry a change appends, and how an entry's row is decoded.
+
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    template::Review,
+};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId, NewAccount,
+    NewCredential, Quota, StoreError, Webhook,
+    encoding::{actor_from_key, origin},
+    stored_row::StoredRow,
+};
+
+/// The columns that [`entry`] reads; `c` is the credential of the actor.
+pub(crate) const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, \
+     a.account_id, a.kind, a.subject, a.details \
+     FROM audit a LEFT JOIN credential c ON c.id = a.actor";
+
+/// A change that the audit feed records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AuditedChange<'a> {
+    AccountCreated(&'a NewAccount),
+    AccountRenamed {
+        from: &'a str,
+        to: &'a str,
+    },
+    ReviewChanged {
+        from: Review,
+        to: Review,
+    },
+    LimitsChanged(Option<AccountLimits>),
+    QuotasChanged(AccountQuotas),
+    AccountDisabled,
+    AccountDeleted {
+        name: &'a str,
+    },
+    AccountEnabled,
+    CredentialCreated(CredentialId, &'a NewCredential),
+    CredentialRotated {
+        old: CredentialId,
+        new: CredentialId,
+        replacement: &'a NewCredential,
+        old_ends_at: Timestamp,
+    },
+    CredentialRevoked(&'a Credential),
+    PhoneAdded(&'a str),
+    PhoneRemoved(&'a str),
+    WebhookCreated(&'a Webhook),
+    WebhookChanged(&'a Webhook),
+    WebhookSecretRotated(&'a Webhook),
+    WebhookDeleted(WebhookId),
+}
+
+/// The entry that a change appends.
+pub(crate) struct NewAuditEntry {
+    pub(crate) kind: AuditKind,
+    pub(crate) subject: String,
+    /// A JSON object.
+    pub(crate) details: String,
+}
+
+/// The entry of a change of an account.
+pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAuditEntry {
+    let own = account.to_string();
+    let (kind, subject, details) = match change {
+        AuditedChange::AccountCreated(new) => {
+            let review = new.review.as_str();
+            let details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
+            (AuditKind::AccountCreated, own, details)
+        }
+        AuditedChange::AccountRenamed { from, to } => {
+            (AuditKind::AccountRenamed, own, json!({"from": from, "to": to}))
+        }
+        AuditedChange::ReviewChanged { from, to } => {
+            let details = json!({"from": from.as_str(), "to": to.as_str()});
+            (AuditKind::AccountReviewChanged, own, details)
+        }
+        AuditedChange::LimitsChanged(limits) => {
+            let details = json!({"templates": limits.map(|limits| limits.templates)});
+            (AuditKind::AccountLimitsChanged, own, details)
+        }
+        AuditedChange::QuotasChanged(quotas) => {
+            (AuditKind::AccountLimitsChanged, own, quotas_shown(quotas))
+        }
+        AuditedChange::AccountDisabled => (AuditKind::AccountDisabled, own, json!({})),
+        AuditedChange::AccountEnabled => (AuditKind::AccountEnabled, own, json!({})),
+        AuditedChange::AccountDeleted { name } => {
+            (AuditKind::AccountDeleted, own, json!({"name": name}))
+        }
+        AuditedChange::CredentialCreated(id, new) => {
+            (AuditKind::CredentialCreated, id.to_string(), new_credential(new))
+        }
+        AuditedChange::CredentialRotated { old, new, replacement, old_ends_at } => {
+            let mut details = new_credential(replacement);
+            details["replacement"] = new.to_string().into();
+            details["old_ends_at"] = timestamp(Some(old_ends_at));
+            (AuditKind::CredentialRotated, old.to_string(), details)
+        }
+        AuditedChange::CredentialRevoked(old) => {
+            let details = json!({"type": old.kind.as_str(), "name": old.name});
+            (AuditKind::CredentialRevoked, old.id.to_string(), details)
+        }
+        AuditedChange::PhoneAdded(phone) => (AuditKind::PhoneAdded, phone.to_owned(), json!({})),
+        AuditedChange::PhoneRemoved(phone) => {
+            (AuditKind::PhoneRemoved, phone.to_owned(), json!({}))
+        }
+        AuditedChange::WebhookCreated(webhook) => {
+            (AuditKind::WebhookCreated, webhook.id.to_string(), webhook_shown(webhook))
+        }
+        AuditedChange::WebhookChanged(webhook) => {
+            (AuditKind::WebhookChanged, webhook.id.to_string(), webhook_shown(webhook))
+        }
+        AuditedChange::WebhookSecretRotated(webhook) => {
+            let details = json!({"origin": origin(&webhook.url)});
+            (AuditKind::WebhookSecretRotated, webhook.id.to_string(), details)
+        }
+        AuditedChange::WebhookDeleted(id) => (AuditKind::WebhookDeleted, id.to_string(), json!({})),
+    };
+    NewAuditEntry { kind, subject, details: details.to_string() }
+}
+
+/// The details of a migration of the schema.
+pub(crate) fn migration(from: usize, to: usize) -> String {
+    json!({"from": from, "to": to}).to_string()
+}
+
+fn new_credential(new: &NewCredential) -> Value {
+    json!({
+        "type": new.kind.as_str(),
+        "name": new.name,
+        "scopes": new.scopes.to_string(),
+        "expires_at": timestamp(new.expires_at),
+    })
+}
+
+/// The rest of a URL may be a secret.
+fn webhook_shown(webhook: &Webhook) -> Value {
+    let events: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
+    json!({
+        "origin": origin(&webhook.url),
+        "events": events,
+        "format": webhook.format.as_str(),
+        "disabled": webhook.disabled.is_some(),
+    })
+}
+
+fn quotas_shown(quotas: AccountQuotas) -> Value {
+    let AccountQuotas { requests_per_second, stored_bytes, phone_numbers } = quotas;
+    json!({
+        "requests_per_second": requests_per_second,
+        "stored_bytes": quota(stored_bytes),
+        "phone_numbers": quota(phone_numbers),
+    })
+}
+
+/// A quota as on the command line.
+fn quota(quota: Quota) -> Value {
+    match quota {
+        Quota::Default => "default".into(),
+        Quota::Unlimited => "none".into(),
+        Quota::Max(max) => max.into(),
+    }
+}
+
+fn timestamp(at: Option<Timestamp>) -> Value {
+    at.map_or(Value::Null, |at| format!("{at:.3}").into())
+}
+
+/// The entry in a row.
+pub(crate) fn entry(row: &impl StoredRow) -> Result<AuditEntry, StoreError> {
+    Ok(AuditEntry {
+        seq: row.number("seq")?,
+        at: row.timestamp("at")?,
+        actor: row.decoded("actor", actor_from_key)?,
+        actor_name: row.value("actor_name")?,
+        account: row.optional("account_id", |id: i64| AccountId::new(u64::try_from(id).ok()?))?,
+        kind: row.value("kind")?,
+        subject: row.value("subject")?,
+        details: row.decoded("details", |text: String| {
+            serde_json::from_str::<Map<String, Value>>(&text).ok()
+        })?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CredentialKind, NewCredential};
+
+    fn account() -> AccountId {
+        AccountId::new(7).unwrap()
+    }
+
+    #[test]
+    fn an_entry_about_a_credential_never_contains_its_hash() {
+        let new = NewCredential {
+            name: "CI \"x\"".to_owned(),
+            ..NewCredential::unrestricted(CredentialKind::Token, "secret")
+        };
+        let entry = new_entry(account(), AuditedChange::CredentialCreated(CredentialId(3), &new));
+        assert_eq!((entry.kind, &*entry.subject), (AuditKind::CredentialCreated, "3"));
+        let details: Value = serde_json::from_str(&entry.details).unwrap();
+        assert_eq!(
+            details,
+            json!({
+                "type": "token", "name": "CI \"x\"", "scopes": "read,write,review,webhooks",
+                "expires_at": null,
+            })
+        );
+    }
+
+    #[test]
+    fn quotas_are_shown_as_on_the_command_line() {
+        let quotas = AccountQuotas {
+            requests_per_second: Some(5),
+            stored_bytes: Quota::Unlimited,
+            phone_numbers: Quota::Max(2),
+        };
+        let shown = json!({"requests_per_second": 5, "stored_bytes": "none", "phone_numbers": 2});
+        assert_eq!(quotas_shown(quotas), shown);
+        let defaults = quotas_shown(AccountQuotas::default());
+        assert_eq!(defaults["stored_bytes"], "default");
+    }
+
+    #[test]
+    fn kinds_name_a_subject_and_a_change() {
+        let mut values: Vec<&str> = AuditKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert!(values.iter().all(|value| value.split('.').count() == 2), "{values:?}");
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), AuditKind::ALL.len());
+    }
+}

@@ -1,0 +1,88 @@
+//! The audit feed: who changed accounts, credentials, phone numbers, endpoints and the schema.
+
+use galley_domain::id::AccountId;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::Actor;
+
+/// Declares the kinds with their stored and displayed values.
+macro_rules! audit_kinds {
+    ($($(#[$doc:meta])* $kind:ident $value:literal,)+) => {
+        /// What an entry of the audit feed records.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum AuditKind {
+            $($(#[$doc])* $kind,)+
+        }
+
+        impl AuditKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// The stored and displayed value.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $value,)+
+                }
+            }
+        }
+    };
+}
+
+audit_kinds! {
+    /// An account was created.
+    AccountCreated "account.created",
+    /// An account has another name.
+    AccountRenamed "account.renamed",
+    /// An account reviews its templates in another way.
+    AccountReviewChanged "account.review_changed",
+    /// An account has other limits or quotas.
+    AccountLimitsChanged "account.limits_changed",
+    /// An account was disabled.
+    AccountDisabled "account.disabled",
+    /// An account was enabled.
+    AccountEnabled "account.enabled",
+    /// An account was deleted.
+    AccountDeleted "account.deleted",
+    /// A key or token was created.
+    CredentialCreated "credential.created",
+    /// A key or token was replaced; the old one expires.
+    CredentialRotated "credential.rotated",
+    /// A key or token was revoked.
+    CredentialRevoked "credential.revoked",
+    /// An account owns another phone number.
+    PhoneAdded "phone.added",
+    /// An account no longer owns a phone number.
+    PhoneRemoved "phone.removed",
+    /// An endpoint was registered.
+    WebhookCreated "webhook.created",
+    /// An endpoint was changed, disabled or enabled.
+    WebhookChanged "webhook.changed",
+    /// An endpoint has another secret.
+    WebhookSecretRotated "webhook.secret_rotated",
+    /// An endpoint was deleted.
+    WebhookDeleted "webhook.deleted",
+    /// The schema of the store was migrated.
+    StoreMigrated "store.migrated",
+}
+
+/// An entry of the audit feed. Entries are never changed or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// The sequence number. It increases from entry to entry in the whole store.
+    pub seq: u64,
+    /// The time of the change.
+    pub at: Timestamp,
+    /// Who made it.
+    pub actor: Actor,
+    /// The present name of the actor's token; empty without one.
+    pub actor_name: String,
+    /// The account that was changed; `None` for the whole store.
+    pub account: Option<AccountId>,
+    /// The value of an [`AuditKind`]; possibly of a later release.
+    pub kind: String,
+    /// The id of what was changed: of a credential, an endpoint, a phone number or an account.
+    pub subject: String,
+    /// More about the change, never a secret.
+    pub details: Map<String, Value>,
+}

@@ -1,0 +1,326 @@
+//! Cases about the audit feed.
+
+use std::collections::BTreeSet;
+
+use galley_domain::{id::AccountId, template::Review};
+use galley_store::{
+    AccountLimits, AccountQuotas, Actor, AddCredentialOutcome, AuditEntry, AuditKind, Author,
+    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, NewAccount,
+    NewCredential, RenameAccountOutcome, StoredSecret, WebhookChange,
+};
+use serde_json::{Value, json};
+
+use super::{
+    fixture::{Shared, account, new_account, noon, secret},
+    webhooks::{endpoint, register},
+};
+
+/// The traits whose methods change accounts, credentials or endpoints.
+const AUDITED_TRAITS: [&str; 3] = [
+    include_str!("../../src/store/accounts.rs"),
+    include_str!("../../src/store/credentials.rs"),
+    include_str!("../../src/store/webhooks.rs"),
+];
+
+/// The methods of these traits that change something, and the entries that each appends. A new
+/// method is listed here, or among those that append nothing, with the reason.
+const AUDITED: &[(&str, &[AuditKind])] = &[
+    (
+        "create_account",
+        &[AuditKind::AccountCreated, AuditKind::PhoneAdded, AuditKind::CredentialCreated],
+    ),
+    ("rename_account", &[AuditKind::AccountRenamed]),
+    ("set_account_review", &[AuditKind::AccountReviewChanged]),
+    ("set_account_disabled", &[AuditKind::AccountDisabled, AuditKind::AccountEnabled]),
+    (
+        "delete_account",
+        &[AuditKind::AccountCreated, AuditKind::AccountDisabled, AuditKind::AccountDeleted],
+    ),
+    ("set_account_limits", &[AuditKind::AccountLimitsChanged]),
+    ("set_account_quotas", &[AuditKind::AccountLimitsChanged]),
+    ("add_phone", &[AuditKind::PhoneAdded]),
+    ("claim_phone", &[AuditKind::PhoneAdded]),
+    ("remove_phone", &[AuditKind::PhoneRemoved]),
+    ("add_credential", &[AuditKind::CredentialCreated]),
+    ("issue_token", &[AuditKind::CredentialCreated]),
+    ("rotate_credential", &[AuditKind::CredentialRotated]),
+    ("revoke_credential", &[AuditKind::CredentialRevoked]),
+    ("create_webhook", &[AuditKind::WebhookCreated]),
+    ("change_webhook", &[AuditKind::WebhookChanged]),
+    ("rotate_webhook", &[AuditKind::WebhookSecretRotated]),
+    ("delete_webhook", &[AuditKind::WebhookDeleted]),
+];
+
+/// Methods that append nothing: they read, or record only that a credential was used.
+const NOT_AUDITED: [&str; 10] = [
+    "account",
+    "accounts",
+    "phones",
+    "phone_owner",
+    "credential",
+    "credentials",
+    "credential_epoch",
+    "record_credential_use",
+    "webhook",
+    "webhooks",
+];
+
+async fn entries(store: &Shared, account: Option<AccountId>) -> Vec<AuditEntry> {
+    store.audit_entries(account, 0, 1_000).await.unwrap()
+}
+
+fn author() -> Author {
+    Author::operator(noon(5))
+}
+
+fn token(text: &str) -> NewCredential {
+    NewCredential { name: format!("{text} job"), ..secret(CredentialKind::Token, text) }
+}
+
+fn added(outcome: AddCredentialOutcome) -> CredentialId {
+    match outcome {
+        AddCredentialOutcome::Added(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Calls a method so that it changes something.
+async fn call(store: &Shared, method: &str, id: AccountId) {
+    match method {
+        "create_account" => {
+            let new = NewAccount {
+                phones: vec!["111".to_owned()],
+                credentials: vec![token("first")],
+                ..new_account("another")
+            };
+            let created = store.create_account(new).await.unwrap();
+            assert!(matches!(created, CreateAccountOutcome::Created(..)));
+        }
+        "rename_account" => {
+            let renamed = store.rename_account(id, "renamed".to_owned(), author()).await.unwrap();
+            assert_eq!(renamed, RenameAccountOutcome::Renamed);
+        }
+        "set_account_review" => {
+            assert!(store.set_account_review(id, Review::Manual, author()).await.unwrap());
+        }
+        "set_account_disabled" => {
+            assert!(store.set_account_disabled(id, true, author()).await.unwrap());
+            assert!(store.set_account_disabled(id, false, author()).await.unwrap());
+        }
+        "delete_account" => {
+            let doomed = account(store, "doomed").await;
+            store.set_account_disabled(doomed, true, author()).await.unwrap();
+            let deleted = store.delete_account(doomed, author()).await.unwrap();
+            assert_eq!(deleted, DeleteAccountOutcome::Deleted);
+        }
+        "set_account_limits" => {
+            let limits = Some(AccountLimits { templates: 9 });
+            assert!(store.set_account_limits(id, limits, author()).await.unwrap());
+        }
+        "set_account_quotas" => {
+            let quotas = AccountQuotas { requests_per_second: Some(3), ..AccountQuotas::default() };
+            assert!(store.set_account_quotas(id, quotas, author()).await.unwrap());
+        }
+        "add_phone" => {
+            store.add_phone(id, "222", author()).await.unwrap();
+        }
+        "claim_phone" => {
+            store.claim_phone(id, "333", Some(9), author()).await.unwrap();
+        }
+        "remove_phone" => assert!(store.remove_phone(id, "222", author()).await.unwrap()),
+        "add_credential" => {
+            added(store.add_credential(id, token("added"), author()).await.unwrap());
+        }
+        "issue_token" => {
+            added(store.issue_token(id, token("issued"), author()).await.unwrap());
+        }
+        "rotate_credential" => {
+            let old = store.credentials(id).await.unwrap()[0].id;
+            store.rotate_credential(old, token("rotated"), noon(9), author()).await.unwrap();
+        }
+        "revoke_credential" => {
+            let old = store.credentials(id).await.unwrap()[0].id;
+            assert!(store.revoke_credential(old, author()).await.unwrap());
+        }
+        other => call_for_endpoint(store, other, id).await,
+    }
+}
+
+async fn call_for_endpoint(store: &Shared, method: &str, id: AccountId) {
+    let endpoint_id = match method {
+        "create_webhook" => {
+            register(store, endpoint(id)).await;
+            return;
+        }
+        _ => store.webhooks(id).await.unwrap()[0].id,
+    };
+    match method {
+        "change_webhook" => {
+            let change = WebhookChange { url: None, events: None, disabled: Some(true) };
+            store.change_webhook(id, endpoint_id, change, author()).await.unwrap();
+        }
+        "rotate_webhook" => {
+            let secret = StoredSecret(vec![9]);
+            let rotation = store.rotate_webhook(id, endpoint_id, secret, noon(9), true, author());
+            rotation.await.unwrap();
+        }
+        "delete_webhook" => {
+            assert!(store.delete_webhook(id, endpoint_id, author()).await.unwrap());
+        }
+        other => panic!("the case does not call {other}"),
+    }
+}
+
+pub(crate) async fn every_change_of_accounts_credentials_and_endpoints_is_recorded(store: &Shared) {
+    let id = account(store, "mine").await;
+    let mut recorded = BTreeSet::from([AuditKind::StoreMigrated.as_str().to_owned()]);
+    for (method, kinds) in AUDITED {
+        let before = entries(store, None).await.len();
+        call(store, method, id).await;
+        let new: Vec<AuditEntry> = entries(store, None).await.split_off(before);
+        let expected: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let found: Vec<&str> = new.iter().map(|entry| &*entry.kind).collect();
+        assert_eq!(found, expected, "{method}");
+        assert!(new.iter().all(|entry| entry.actor == Actor::Operator && entry.account.is_some()));
+        recorded.extend(new.into_iter().map(|entry| entry.kind));
+    }
+    // A migration of the schema needs an older store; the tests of the schemas cover it.
+    let all: BTreeSet<String> = AuditKind::ALL.iter().map(|it| it.as_str().to_owned()).collect();
+    assert_eq!(recorded, all, "a kind has no entry");
+}
+
+#[test]
+fn every_method_that_changes_something_is_listed_with_its_entries() {
+    let methods: BTreeSet<&str> = AUDITED_TRAITS
+        .iter()
+        .flat_map(|source| source.split("async fn ").skip(1))
+        .map(|rest| rest.split('(').next().unwrap())
+        .collect();
+    let audited = AUDITED.iter().map(|(method, _)| *method);
+    let listed: BTreeSet<&str> = audited.chain(NOT_AUDITED).collect();
+    assert_eq!(methods, listed, "list each method with its audit entries, or as not audited");
+}
+
+pub(crate) async fn an_entry_names_its_actor_and_contains_no_secret(store: &Shared) {
+    let mine = account(store, "mine").await;
+    let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
+    let by = Author::token(boss, noon(6));
+    let issued = added(store.issue_token(mine, token("nightly"), by).await.unwrap());
+    let entry = entries(store, Some(mine)).await.pop().unwrap();
+    assert_eq!((entry.actor, &*entry.actor_name), (Actor::Token(boss), "boss job"));
+    assert_eq!((entry.at, entry.account), (noon(6), Some(mine)));
+    assert_eq!((&*entry.kind, entry.subject), ("credential.created", issued.to_string()));
+    let expected = json!({
+        "type": "token", "name": "nightly job", "scopes": "read,write,review,webhooks",
+        "expires_at": null,
+    });
+    assert_eq!(Value::Object(entry.details), expected);
+}
+
+pub(crate) async fn an_account_reads_only_its_own_entries_page_by_page(store: &Shared) {
+    let (mine, theirs) = (account(store, "mine").await, account(store, "theirs").await);
+    for number in 0..3 {
+        store.add_phone(mine, &format!("1{number}"), author()).await.unwrap();
+        store.add_phone(theirs, &format!("2{number}"), author()).await.unwrap();
+    }
+    let mut subjects = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = store.audit_entries(Some(mine), after, 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        subjects.extend(page.into_iter().map(|entry| entry.subject));
+    }
+    assert_eq!(subjects, [&*mine.to_string(), "10", "11", "12"]);
+    let all = entries(store, None).await;
+    assert_eq!(all.len(), 8);
+    assert!(all.is_sorted_by(|first, second| first.seq < second.seq));
+    assert!(store.audit_entries(None, u64::MAX, 10).await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Shared) {
+    let mine = account(store, "mine").await;
+    let writers: Vec<_> = (0..20)
+        .map(|number| {
+            let store = Shared::clone(store);
+            tokio::spawn(async move {
+                let phone = number.to_string();
+                store.claim_phone(mine, &phone, Some(100), author()).await.unwrap()
+            })
+        })
+        .collect();
+    let (mut after, mut seen) = (0, 0);
+    loop {
+        let is_last = writers.iter().all(tokio::task::JoinHandle::is_finished);
+        let page = store.audit_entries(Some(mine), after, 100).await.unwrap();
+        seen += page.len();
+        after = page.last().map_or(after, |entry| entry.seq);
+        if is_last {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(seen, 21, "the entry of the account and those of its phone numbers");
+}
+
+pub(crate) async fn a_refused_change_is_not_recorded(store: &Shared) {
+    let (mine, theirs) = (account(store, "mine").await, account(store, "theirs").await);
+    store.add_phone(theirs, "1", author()).await.unwrap();
+    let before = entries(store, None).await.len();
+    store.add_phone(mine, "1", author()).await.unwrap();
+    assert!(!store.remove_phone(mine, "1", author()).await.unwrap());
+    assert!(!store.revoke_credential(CredentialId(999), author()).await.unwrap());
+    let taken = store.rename_account(mine, "theirs".to_owned(), author()).await.unwrap();
+    assert_eq!(taken, RenameAccountOutcome::NameTaken);
+    let unknown = AccountId::new(1).unwrap();
+    let absent = store.rename_account(unknown, "new".to_owned(), author()).await.unwrap();
+    assert_eq!(absent, RenameAccountOutcome::NotFound);
+    assert!(!store.set_account_review(unknown, Review::Manual, author()).await.unwrap());
+    assert!(!store.set_account_disabled(unknown, true, author()).await.unwrap());
+    assert_eq!(entries(store, None).await.len(), before);
+}
+
+/// The migrations of the release before the audit feed.
+#[cfg(feature = "postgres-suite")]
+const EARLIER_MIGRATIONS: [&str; 4] = [
+    include_str!("../../migrations/postgres/0001_all.sql"),
+    include_str!("../../migrations/postgres/0002_clock_guard.sql"),
+    include_str!("../../migrations/postgres/0003_search_terms.sql"),
+    include_str!("../../migrations/postgres/0004_account_quotas.sql"),
+];
+
+#[cfg(feature = "postgres-suite")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_add_one() {
+    use super::fixture::{client, fresh_database, open_postgres};
+    let address = fresh_database().await;
+    let client = client(&address).await;
+    let table = "CREATE TABLE galley_schema (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
+    client.batch_execute(table).await.unwrap();
+    for (number, migration) in EARLIER_MIGRATIONS.iter().enumerate() {
+        client.batch_execute(migration).await.unwrap();
+        let number = i32::try_from(number + 1).unwrap();
+        let insert = "INSERT INTO galley_schema VALUES ($1, now())";
+        client.execute(insert, &[&number]).await.unwrap();
+    }
+    let rows = "INSERT INTO account (id, created_at, takes_any_phone, name, rulebook, review) \
+                VALUES (1, 0, true, 'a', 'v1', 'auto')";
+    client.batch_execute(rows).await.unwrap();
+    let credential = "INSERT INTO credential (account_id, kind, hash, scopes, created_at) \
+                      VALUES (1, 'token', $1, 'read,write,review,webhooks', 0)";
+    client.execute(credential, &[&&[1_u8; 32][..]]).await.unwrap();
+
+    let store = open_postgres(&address).await;
+    let migrated = entries(&store, None).await.pop().unwrap();
+    assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
+    assert_eq!((migrated.account, &*migrated.subject), (None, ""));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 5}));
+    // An instance of the earlier release still runs.
+    client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
+    let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|it| it.name.is_empty() && it.last_used_at.is_none()));
+}
