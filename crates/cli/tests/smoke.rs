@@ -31,6 +31,7 @@ mod smoke {
     mod log_pipe;
     mod maintenance;
     mod migrate;
+    mod monitoring;
     mod restore;
     mod review;
     mod secrets;

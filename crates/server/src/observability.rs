@@ -3,6 +3,9 @@
 
 pub(crate) mod access_log;
 pub(crate) mod conditions;
+mod exposition;
 pub(crate) mod failure_log;
 pub(crate) mod log_writer;
 pub(crate) mod metrics;
+mod process_metrics;
+mod store_metrics;

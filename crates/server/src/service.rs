@@ -134,7 +134,8 @@ impl Galley {
         let problem = finish(&mut response, context);
         let took = self.app.clock().monotonic().saturating_sub(context.started());
         let (status, route) = (response.status(), context.route());
-        self.app.metrics().record_request(method, route, status.as_u16(), took);
+        let latency = (!context.is_long_poll()).then_some(took);
+        self.app.metrics().record_request(method, route, status.as_u16(), latency);
         self.app.0.access.write(&AccessLogEntry {
             at: context.received_at(),
             method,

@@ -6,6 +6,7 @@ mod delivery;
 mod delivery_scheduler;
 mod endpoint_pace;
 mod maintenance;
+mod statistics;
 mod supervisor;
 
 pub use clock_guard::{observe_clock, run_clock_observer};
@@ -15,4 +16,5 @@ pub use maintenance::{
     delete_expired_events, delete_expired_records, record_credential_use, run_credential_use,
     run_event_poller, run_event_retention, run_record_retention, run_search_indexer,
 };
+pub use statistics::{run_metrics_sampler, sample_statistics};
 pub use supervisor::{Worker, run_supervised};

@@ -12,6 +12,7 @@ mod http;
 mod idempotency;
 mod list;
 mod memory;
+mod metrics;
 mod operations;
 mod read;
 mod render;

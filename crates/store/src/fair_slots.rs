@@ -121,6 +121,12 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         self.state().keys.values().map(|it| it.waiting.len()).sum()
     }
 
+    /// How many slots there are.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
     /// How many slots are in use, of all keys.
     #[must_use]
     pub fn in_use(&self) -> usize {

@@ -2,6 +2,7 @@
 //! `PostgreSQL` backends. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
+mod activity;
 mod clock_guard;
 mod decisions;
 mod encoding;
@@ -47,6 +48,11 @@ pub use records::{
     NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
     Version, VersionSummary,
 };
+pub use records::{
+    HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
+    PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
+    WebhookStatistics,
+};
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
@@ -54,7 +60,7 @@ pub use store::{
     DEFAULT_STORED_BYTES, DeliveryStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
     MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
     MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_VERSIONS,
-    MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, Store,
-    TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore,
-    VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore,
+    StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
+    UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

@@ -1,15 +1,15 @@
 //! Limits of concurrent longer reads: one for each kind, and within it a share for each account. An
 //! account that lists or searches without pause delays itself, and not others.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use galley_domain::id::AccountId;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use crate::{FairSlot, FairSlots, ReadKind, StoreError};
+use crate::{
+    FairSlot, FairSlots, PoolActivity, ReadKind, StoreError,
+    activity::{CountedPermits, WaitCounter},
+};
 
 /// How long a read waits for a slot: as long as the slowest read that may be ahead of it.
 pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(10);
@@ -21,13 +21,40 @@ pub(crate) type ReadSlot = FairSlot<AccountId>;
 /// downloads of one account must not take the connections of the others.
 const MEDIA_SLOTS: usize = 1;
 
+/// The name of the slots for downloads of files in the metrics.
+pub(crate) const MEDIA_POOL: &str = "media";
+
 /// The slots of a store.
 pub(crate) struct ReadSlots {
-    lists: FairSlots<AccountId>,
-    searches: FairSlots<AccountId>,
-    feeds: FairSlots<AccountId>,
+    lists: CountedSlots,
+    searches: CountedSlots,
+    feeds: CountedSlots,
     /// Downloads of files. Their clients belong to no account.
-    media: Arc<Semaphore>,
+    media: CountedPermits,
+}
+
+/// Slots of one kind, and the reads that had to wait for one.
+struct CountedSlots {
+    slots: FairSlots<AccountId>,
+    waits: WaitCounter,
+}
+
+impl CountedSlots {
+    fn new(total: usize, per_account: usize) -> Self {
+        Self { slots: FairSlots::new(total, per_account), waits: WaitCounter::default() }
+    }
+
+    async fn acquire(&self, account: AccountId) -> ReadSlot {
+        if let Some(slot) = self.slots.try_acquire(account) {
+            return slot;
+        }
+        let _waiting = self.waits.begin();
+        self.slots.acquire(account).await
+    }
+
+    fn activity(&self, name: &'static str) -> PoolActivity {
+        self.waits.activity(name, self.slots.total(), self.slots.in_use())
+    }
 }
 
 impl ReadSlots {
@@ -35,10 +62,10 @@ impl ReadSlots {
     /// keep two processors busy. A search can use a processor for seconds: an account gets two.
     pub(crate) fn in_process() -> Self {
         Self {
-            lists: FairSlots::new(8, 4),
-            searches: FairSlots::new(8, 2),
-            feeds: FairSlots::new(8, 4),
-            media: Arc::new(Semaphore::new(MEDIA_SLOTS)),
+            lists: CountedSlots::new(8, 4),
+            searches: CountedSlots::new(8, 2),
+            feeds: CountedSlots::new(8, 4),
+            media: CountedPermits::new(MEDIA_SLOTS),
         }
     }
 
@@ -50,10 +77,10 @@ impl ReadSlots {
         let lists = lists_and_searches - searches;
         let half = |total: usize| total.div_ceil(2);
         Self {
-            lists: FairSlots::new(lists, half(lists)),
-            searches: FairSlots::new(searches, half(searches)),
-            feeds: FairSlots::new(16, 4),
-            media: Arc::new(Semaphore::new(MEDIA_SLOTS)),
+            lists: CountedSlots::new(lists, half(lists)),
+            searches: CountedSlots::new(searches, half(searches)),
+            feeds: CountedSlots::new(16, 4),
+            media: CountedPermits::new(MEDIA_SLOTS),
         }
     }
 
@@ -74,8 +101,22 @@ impl ReadSlots {
 
     /// Waits for the right to read a part of a file, up to [`MAX_SLOT_WAIT`].
     pub(crate) async fn acquire_media(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        let acquired = timeout(MAX_SLOT_WAIT, Arc::clone(&self.media).acquire_owned()).await;
-        acquired.ok().and_then(Result::ok).ok_or(StoreError::Busy)
+        let acquired = timeout(MAX_SLOT_WAIT, self.media.acquire()).await;
+        acquired.ok().flatten().ok_or(StoreError::Busy)
+    }
+
+    /// How the slots of lists, searches and feeds are used.
+    pub(crate) fn activity(&self) -> Vec<PoolActivity> {
+        vec![
+            self.lists.activity("lists"),
+            self.searches.activity("searches"),
+            self.feeds.activity("feeds"),
+        ]
+    }
+
+    /// How the slots for downloads of files are used.
+    pub(crate) fn media_activity(&self) -> PoolActivity {
+        self.media.activity(MEDIA_POOL)
     }
 }
 
@@ -118,8 +159,8 @@ mod tests {
             let slots = ReadSlots::for_connections(connections);
             let mut held = Vec::new();
             for id in 1..100 {
-                held.extend(slots.lists.try_acquire(account(id)));
-                held.extend(slots.searches.try_acquire(account(id)));
+                held.extend(slots.lists.slots.try_acquire(account(id)));
+                held.extend(slots.searches.slots.try_acquire(account(id)));
             }
             let mut media = Vec::new();
             while let Ok(slot) = slots.acquire_media().await {

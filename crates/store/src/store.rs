@@ -10,6 +10,7 @@ mod events;
 mod list;
 mod maintenance;
 mod media;
+mod statistics;
 mod templates;
 mod uploads;
 mod webhooks;
@@ -26,6 +27,7 @@ pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
+pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 pub use uploads::{
     MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
@@ -52,6 +54,7 @@ pub trait Store:
     + AuditStore
     + ClockStore
     + MaintenanceStore
+    + StatisticsStore
 {
 }
 
@@ -69,5 +72,6 @@ impl<S> Store for S where
         + AuditStore
         + ClockStore
         + MaintenanceStore
+        + StatisticsStore
 {
 }

@@ -24,9 +24,9 @@ use crate::{
     ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict, NewAccount,
     NewCredential, NewTemplate, NewUpload, NewWebhook, Page, RecordAttemptOutcome,
     RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, Store, StoreError, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
-    WebhookChange, WebhookStore, WebhooksWithWork,
+    RotateOutcome, SecretHash, StatisticsStore, Store, StoreActivity, StoreError, StoreStatistics,
+    StoredSecret, StoredTemplate, TemplateChange, TemplateStore, Upload, UploadStore,
+    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -291,5 +291,11 @@ with_faults! {
         ping() -> ();
         check_integrity() -> Vec<Finding>;
         backup<'path>(path: &'path Path, allow_damaged: bool) -> ();
+    }
+    StatisticsStore {
+        statistics() -> StoreStatistics;
+        @ fn activity(&self) -> StoreActivity {
+            self.inner.activity()
+        }
     }
 }

@@ -36,6 +36,7 @@ mod conformance {
     pub(crate) mod search;
     mod sqlite_only;
     mod sqlite_search;
+    pub(crate) mod statistics;
     mod store_files;
     pub(crate) mod templates;
     pub(crate) mod translations;
@@ -217,6 +218,13 @@ macro_rules! conformance {
                 files_of_a_disabled_account_are_not_served,
                 an_unreferenced_upload_can_be_cancelled,
                 a_file_that_is_not_of_the_declared_type_is_deleted,
+            }
+            statistics {
+                pending_reviews_are_counted_with_the_time_of_the_oldest,
+                endpoints_are_counted_by_state_with_what_they_have_not_received,
+                events_that_are_not_indexed_are_counted_until_they_are,
+                a_store_reports_its_size,
+                batches_commits_and_pools_are_counted,
             }
             clock {
                 a_jump_ahead_is_trusted_after_a_day_of_observations,

@@ -103,6 +103,7 @@ fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
     tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
     tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));
     tokio::spawn(run_supervised(app(), Worker::EventRetention, event_retention));
+    tokio::spawn(run_supervised(app(), Worker::MetricsSampler, workers::run_metrics_sampler));
     let deliver = workers::run_delivery_scheduler;
     let delivering = || tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver));
     settings.webhooks.deliver.then(delivering)

@@ -50,6 +50,7 @@ fn published_names_are_those_of_the_committed_list() {
         .flat_map(|(name, values)| values.iter().map(move |value| format!("{name} {value}")));
     let audit = AuditKind::ALL.iter().map(|kind| format!("audit type {}", kind.as_str()));
     let scopes = Scope::ALL.iter().map(|scope| format!("scope {}", scope.as_str()));
+    let metrics = metrics(&found.fields);
     let sections: [(&str, BTreeSet<String>); 14] = [
         ("rules", Rule::ALL.iter().map(|it| it.id().to_owned()).collect()),
         ("warnings", WarningRule::ALL.iter().map(|it| it.id().to_owned()).collect()),
@@ -62,7 +63,7 @@ fn published_names_are_those_of_the_committed_list() {
         ("values", values.chain(scopes).chain(audit).collect()),
         ("settings", settings()),
         ("environment variables", environment_variables()),
-        ("metrics", metrics()),
+        ("metrics", metrics),
         ("commands", commands()),
         ("columns", sqlite_columns().into_iter().chain(postgres_columns()).collect()),
     ];
@@ -152,12 +153,11 @@ fn environment_variables() -> BTreeSet<String> {
     quoted_names("cli", "GALLEY_", |letter| letter.is_ascii_uppercase() || letter == '_')
 }
 
-fn metrics() -> BTreeSet<String> {
-    quoted_names("server", "galley_", |letter| letter.is_ascii_lowercase() || letter == '_')
-        .into_iter()
-        // The Graph surface has fields with the same prefix, which are not metrics.
-        .filter(|name| ["_total", "_seconds", "_connections"].iter().any(|it| name.ends_with(it)))
-        .collect()
+/// The metrics. The Graph surface has fields with the same prefix, which are not metrics.
+fn metrics(fields: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+    let names = ["galley_", "process_"].map(|prefix| quoted_names("server", prefix, is_part));
+    names.into_iter().flatten().filter(|name| !fields.contains(name)).collect()
 }
 
 /// String literals in a crate's sources that begin with a prefix and consist of such characters.

@@ -153,6 +153,10 @@ impl InFlight {
         &self.load
     }
 
+    pub(crate) fn is_long_poll(&self) -> bool {
+        self.is_long_poll.load(Ordering::Relaxed)
+    }
+
     /// Counts the request as one of at most `max` that wait for events, instead of one in flight.
     pub(crate) fn become_long_poll(&self, max: usize) -> Result<(), Overload> {
         if !self.is_long_poll.load(Ordering::Relaxed) {

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     app::App,
-    observability::conditions::{Condition, Severity},
+    observability::{
+        conditions::{Condition, Severity},
+        metrics::CurrentState,
+    },
 };
 
 pub(crate) fn routes() -> Router<App> {
@@ -61,5 +64,10 @@ struct Ready {
 
 async fn metrics(State(app): State<App>) -> Response {
     let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (format, app.metrics().encode()).into_response()
+    let current = CurrentState {
+        now: app.clock().now(),
+        max_connections: app.limits().connections,
+        activity: app.store().activity(),
+    };
+    (format, app.metrics().encode(&current)).into_response()
 }

@@ -136,6 +136,11 @@ impl RequestContext {
         self.in_flight.get()
     }
 
+    /// Whether the request waits for events.
+    pub(crate) fn is_long_poll(&self) -> bool {
+        self.in_flight().is_some_and(InFlight::is_long_poll)
+    }
+
     /// Counts the request as one with a large body, until its response is complete.
     pub(crate) fn record_large_body(&self, large_body: LargeBody) {
         let _ = self.large_body.set(large_body);

@@ -197,3 +197,21 @@ fn refused(app: &App, context: &RequestContext, load: &AccountLoad, overload: Ov
     );
     Problem::throttled(ProblemKind::TooManyRequests, throttle).detail(detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observability::metrics::LIMITS;
+
+    #[test]
+    fn the_metrics_know_every_limit() {
+        let rate = Overload::Rate { per_second: 1, retry_after: Duration::ZERO };
+        let overloads =
+            [Overload::Requests(1), Overload::LongPolls(1), Overload::LargeBodies(1), rate];
+        let others = [FAILED_CREDENTIALS, REQUEST_BYTES, RESPONSE_BYTES];
+        let names: Vec<&str> =
+            overloads.map(Overload::limit_name).into_iter().chain(others).collect();
+        assert_eq!(names.len(), LIMITS.len());
+        assert!(names.iter().all(|name| LIMITS.contains(name)), "{names:?}");
+    }
+}

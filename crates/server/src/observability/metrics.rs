@@ -2,16 +2,41 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{PoisonError, RwLock},
+    sync::{Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
+use galley_store::{StoreActivity, StoreStatistics};
+use jiff::Timestamp;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
     TextEncoder,
 };
 
-use super::log_writer::LostLines;
+use super::{
+    exposition::{Exposition, Kind},
+    log_writer::LostLines,
+    process_metrics::Process,
+    store_metrics::{StatisticsSample, write_activity},
+};
+
+/// The limits that throttle requests. Their series exist from the start, so that the first increase
+/// is visible; those of other labels, too.
+pub(crate) const LIMITS: [&str; 7] = [
+    "failed-credentials",
+    "requests-in-flight",
+    "long-polls",
+    "large-bodies",
+    "requests-per-second",
+    "request-bytes",
+    "response-bytes",
+];
+
+/// Why the server closes connections.
+const CLOSE_REASONS: [&str; 4] = ["header_timeout", "idle_timeout", "send_timeout", "evicted"];
+
+/// The usual outcomes of delivery attempts.
+const ATTEMPT_OUTCOMES: [&str; 3] = ["delivered", "will_retry", "gave_up"];
 
 pub(crate) struct Metrics {
     registry: Registry,
@@ -24,6 +49,16 @@ pub(crate) struct Metrics {
     attempts: HistogramVec,
     worker_restarts: IntCounterVec,
     throttled: IntCounterVec,
+    process: Process,
+    sample: Mutex<Option<StatisticsSample>>,
+}
+
+/// What the page reports besides the metrics that are recorded.
+pub(crate) struct CurrentState {
+    pub(crate) now: Timestamp,
+    /// Maximum number of open connections.
+    pub(crate) max_connections: usize,
+    pub(crate) activity: StoreActivity,
 }
 
 /// The series of one combination of route, method and status.
@@ -33,9 +68,11 @@ struct RequestSeries {
 }
 
 impl RequestSeries {
-    fn record(&self, took: Duration) {
+    fn record(&self, latency: Option<Duration>) {
         self.responses.inc();
-        self.durations.observe(took.as_secs_f64());
+        if let Some(latency) = latency {
+            self.durations.observe(latency.as_secs_f64());
+        }
     }
 }
 
@@ -98,7 +135,18 @@ impl Metrics {
             attempts: attempts.expect("the metric definition is valid"),
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
             throttled: throttled.expect("the metric definition is valid"),
+            process: Process::this(),
+            sample: Mutex::default(),
         };
+        for limit in LIMITS {
+            metrics.throttled.with_label_values(&[limit]);
+        }
+        for reason in CLOSE_REASONS {
+            metrics.closed_connections.with_label_values(&[reason]);
+        }
+        for outcome in ATTEMPT_OUTCOMES {
+            metrics.attempts.with_label_values(&[outcome]);
+        }
         let collectors: [Box<dyn prometheus::core::Collector>; 8] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
@@ -115,26 +163,26 @@ impl Metrics {
         metrics
     }
 
-    /// Records a response.
+    /// Records a response. A long poll has no latency: it takes as long as the client asked for.
     pub(crate) fn record_request(
         &self,
         method: &'static str,
         route: &str,
         status: u16,
-        took: Duration,
+        latency: Option<Duration>,
     ) {
         // Route patterns and methods never move in memory, so their addresses identify them.
         let key = (route.as_ptr().addr(), method.as_ptr().addr(), status);
         let cache = self.series_cache.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(series) = cache.get(&key) {
-            return series.record(took);
+            return series.record(latency);
         }
         drop(cache);
         let series = RequestSeries {
             responses: self.requests.with_label_values(&[method, route, &status.to_string()]),
             durations: self.durations.with_label_values(&[route]),
         };
-        series.record(took);
+        series.record(latency);
         self.series_cache.write().unwrap_or_else(PoisonError::into_inner).insert(key, series);
     }
 
@@ -158,8 +206,34 @@ impl Metrics {
         self.worker_restarts.with_label_values(&[worker])
     }
 
+    /// Records totals of the database that were read now.
+    pub(crate) fn record_statistics(&self, now: Timestamp, statistics: StoreStatistics) {
+        let sample = StatisticsSample { at: now, statistics };
+        *self.sample.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
+    }
+
     /// The metrics in the Prometheus text format.
-    pub(crate) fn encode(&self) -> String {
-        TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
+    pub(crate) fn encode(&self, current: &CurrentState) -> String {
+        let mut page = Exposition::default();
+        page.values(
+            Kind::Gauge,
+            "galley_build_info",
+            "The version of the program; the value is always 1",
+            "version",
+            [(env!("CARGO_PKG_VERSION"), 1)],
+        );
+        page.value(
+            Kind::Gauge,
+            "galley_http_max_connections",
+            "HTTP connections that can be open",
+            current.max_connections,
+        );
+        write_activity(&mut page, &current.activity);
+        if let Some(sample) = &*self.sample.lock().unwrap_or_else(PoisonError::into_inner) {
+            sample.write(&mut page, current.now);
+        }
+        self.process.write(&mut page);
+        let recorded = TextEncoder::new().encode_to_string(&self.registry.gather());
+        page.into_text() + &recorded.unwrap_or_default()
     }
 }

@@ -39,6 +39,8 @@ pub enum Worker {
     EventPoller,
     /// Deletes expired events.
     EventRetention,
+    /// Reads the totals that the metrics report.
+    MetricsSampler,
     /// Deletes expired idempotency records.
     RecordRetention,
     /// Updates the search index.
@@ -54,6 +56,7 @@ impl Worker {
             Self::DeliveryScheduler => "delivery_scheduler",
             Self::EventPoller => "event_poller",
             Self::EventRetention => "event_retention",
+            Self::MetricsSampler => "metrics_sampler",
             Self::RecordRetention => "record_retention",
             Self::SearchIndexer => "search_indexer",
         }
@@ -67,6 +70,7 @@ impl Worker {
             Self::DeliveryScheduler => "worker-delivery-scheduler",
             Self::EventPoller => "worker-event-poller",
             Self::EventRetention => "worker-event-retention",
+            Self::MetricsSampler => "worker-metrics-sampler",
             Self::RecordRetention => "worker-record-retention",
             Self::SearchIndexer => "worker-search-indexer",
         }
@@ -80,6 +84,7 @@ impl Worker {
             Self::DeliveryScheduler => "webhook events are not delivered",
             Self::EventPoller => "events of other processes are noticed late",
             Self::EventRetention => "expired events are not deleted",
+            Self::MetricsSampler => "metrics about the store are outdated",
             Self::RecordRetention => "expired idempotency records are not deleted",
             Self::SearchIndexer => "searches do not find new templates",
         }

@@ -52,6 +52,12 @@ impl CreateQueue {
         Ok(Self { sender })
     }
 
+    /// How many creates are queued, and how many can be.
+    pub(super) fn depth(&self) -> (usize, usize) {
+        let capacity = self.sender.max_capacity();
+        (capacity - self.sender.capacity(), capacity)
+    }
+
     pub(super) async fn create(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
         // Hash on the caller's thread: there are many of them, and only one worker thread.
         let (lookup_keys, (reply, response)) = (LookupKeys::of(&new), oneshot::channel());

@@ -63,6 +63,7 @@ macro_rules! bucket {
         r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#
     };
 }
+pub(super) use bucket;
 const BUCKET: &str = bucket!();
 
 /// The non-empty buckets of an account, with one index seek each. The last row has no name.

@@ -19,7 +19,7 @@ use super::{
     address::{LIST_TIMEOUT, PostgresAddress, STATEMENT_TIMEOUT},
     tls::Tls,
 };
-use crate::StoreError;
+use crate::{PoolActivity, StoreError, activity::CommitCounters};
 
 /// Maximum wait for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,6 +39,8 @@ pub(super) struct PgPools {
     reads: Arc<PgPool>,
     shared: [SharedSlot; SHARED_CONNECTIONS],
     next_slot: AtomicUsize,
+    /// Counts the commits of all pools.
+    pub(super) commit_counters: Arc<CommitCounters>,
 }
 
 impl PgPools {
@@ -48,7 +50,9 @@ impl PgPools {
         max_connections: usize,
     ) -> Result<Self, StoreError> {
         let tls = Tls::new(address)?;
-        let pool = |config, deadline, size| Arc::new(PgPool::new(&config, &tls, deadline, size));
+        let commits = Arc::<CommitCounters>::default();
+        let pool =
+            |config, deadline, size| Arc::new(PgPool::new(&config, &tls, deadline, size, &commits));
         let fast = address.with_deadline(STATEMENT_TIMEOUT);
         Ok(Self {
             reads: pool(fast.clone(), STATEMENT_TIMEOUT, SHARED_CONNECTIONS),
@@ -57,7 +61,13 @@ impl PgPools {
             creates: pool(address.for_creates(), STATEMENT_TIMEOUT, 1),
             shared: Default::default(),
             next_slot: AtomicUsize::new(0),
+            commit_counters: Arc::clone(&commits),
         })
+    }
+
+    /// How the pools are used. Shared reads never wait for a connection in use.
+    pub(super) fn activity(&self) -> [PoolActivity; 2] {
+        [self.fast.activity("write_connections"), self.slow.activity("read_connections")]
     }
 
     /// An exclusive connection for short statements.

@@ -31,7 +31,7 @@ const RESERVE_BYTES: u64 = 4 * 1_024 * 1_024;
 
 /// The disk of a store.
 pub(super) struct DiskSpace {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     reserve: PathBuf,
     min_free_bytes: u64,
     /// Whether this process maintains the reserve file; any process may use it up.
@@ -116,7 +116,7 @@ impl DiskSpace {
         self.free_bytes().is_ok_and(|free| free < RESERVE_BYTES)
     }
 
-    fn free_bytes(&self) -> io::Result<u64> {
+    pub(super) fn free_bytes(&self) -> io::Result<u64> {
         let disk = statvfs(directory(&self.path))?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }

@@ -20,7 +20,10 @@ use super::{
     write_health::WriteHealth,
     writer::{Writer, WriterShared},
 };
-use crate::{EventNotifier, ReadKind, StoreError};
+use crate::{
+    EventNotifier, ReadKind, StoreError,
+    activity::{CommitCounters, QueueDepth},
+};
 
 /// A store in one SQLite file, with its search index in a second file beside it.
 pub struct SqliteStore {
@@ -35,6 +38,9 @@ pub struct SqliteStore {
     pub(super) files: Arc<OpenFiles>,
     pub(super) space: Arc<DiskSpace>,
     pub(super) write_health: Arc<WriteHealth>,
+    pub(super) queue_depth: Arc<QueueDepth>,
+    pub(super) max_queued_writes: usize,
+    pub(super) commit_counters: Arc<CommitCounters>,
     pub(super) writer: Writer,
 }
 
@@ -69,6 +75,8 @@ impl SqliteStore {
         let indexes = Arc::new(BufferedIndexes::new(options.max_buffered_entries));
         let event_notifier = Arc::<EventNotifier>::default();
         let write_health = Arc::new(WriteHealth::new());
+        let queue_depth = Arc::<QueueDepth>::default();
+        let commit_counters = Arc::<CommitCounters>::default();
         let shared = WriterShared {
             point_readers: Arc::clone(&point_readers),
             indexes: Arc::clone(&indexes),
@@ -76,6 +84,8 @@ impl SqliteStore {
             files: Arc::clone(&files),
             space: Arc::clone(&space),
             health: Arc::clone(&write_health),
+            queue_depth: Arc::clone(&queue_depth),
+            commit_counters: Arc::clone(&commit_counters),
         };
         let writer = Writer::start(path.to_owned(), connection, shared, options)?;
         let readers = Arc::new(ReaderPool::of(path, Arc::clone(&files), Arc::clone(&indexes)));
@@ -89,6 +99,9 @@ impl SqliteStore {
             files,
             space,
             write_health,
+            queue_depth,
+            max_queued_writes: options.queue_capacity,
+            commit_counters,
             writer,
         })
     }

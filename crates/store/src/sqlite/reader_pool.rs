@@ -18,8 +18,10 @@ use super::{
     open_files::OpenFiles, search, search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
 };
 use crate::{
-    IndexProgress, IndexStep, ListQuery, Page, ReadKind, StoreError, partial_file::with_suffix,
-    read_slots::ReadSlots,
+    IndexProgress, IndexStep, ListQuery, Page, PoolActivity, ReadKind, StoreError,
+    activity::CountedPermits,
+    partial_file::with_suffix,
+    read_slots::{MEDIA_POOL, ReadSlots},
 };
 
 /// Maximum number of idle connections per file.
@@ -40,7 +42,7 @@ pub(super) struct ReaderPool {
     index_path: PathBuf,
     slots: ReadSlots,
     background_permits: Arc<Semaphore>,
-    media_permits: Arc<Semaphore>,
+    media_permits: CountedPermits,
     /// One permit: steps of the indexer wait for it and not for the mutex, on no thread.
     index_permits: Arc<Semaphore>,
     indexer: Mutex<Option<SearchIndexer>>,
@@ -60,7 +62,7 @@ impl ReaderPool {
             index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
             slots: ReadSlots::in_process(),
             background_permits: Arc::new(Semaphore::new(MAX_BACKGROUND_READS)),
-            media_permits: Arc::new(Semaphore::new(MAX_MEDIA_READS)),
+            media_permits: CountedPermits::new(MAX_MEDIA_READS),
             index_permits: Arc::new(Semaphore::new(1)),
             indexer: Mutex::default(),
             index_is_corrupt: AtomicBool::new(false),
@@ -117,8 +119,20 @@ impl ReaderPool {
         listing: &ListQuery,
         work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if listing.words.is_empty() {
+            return self.cancellable_read(cancellation, |store| work(store, None));
+        }
+        self.read_with_index(cancellation, work)
+    }
+
+    /// Runs a read on the store and on the search index, if it is built.
+    pub(super) fn read_with_index<T>(
+        &self,
+        cancellation: &Cancellation,
+        work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.cancellable_read(cancellation, |store| {
-            if listing.words.is_empty() || !self.index_path.exists() {
+            if !self.index_path.exists() {
                 return work(store, None);
             }
             let open = || connection::open_for_reading(&self.index_path);
@@ -129,6 +143,13 @@ impl ReaderPool {
             self.note_corruption(&found);
             found
         })
+    }
+
+    /// How the slots of reads are used.
+    pub(super) fn activity(&self) -> Vec<PoolActivity> {
+        let mut pools = self.slots.activity();
+        pools.push(self.media_permits.activity(MEDIA_POOL));
+        pools
     }
 
     /// Runs the search indexer on the next batch of changes.
@@ -212,7 +233,7 @@ pub(super) async fn run_blocking_media<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
     work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let permit = Arc::clone(&readers.media_permits).acquire_owned().await;
+    let permit = readers.media_permits.acquire().await;
     run_with_slot(readers, permit, work).await
 }
 

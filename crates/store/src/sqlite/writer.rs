@@ -24,11 +24,12 @@ use tokio::sync::oneshot;
 use self::writer_loop::WriterLoop;
 pub(super) use self::{batch::Batch, writer_loop::WriterShared};
 use super::SqliteOptions;
-use crate::StoreError;
+use crate::{StoreError, activity::QueueDepth};
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
     queue: Option<SyncSender<Box<dyn QueuedWrite>>>,
+    queue_depth: Arc<QueueDepth>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,12 +41,13 @@ impl Writer {
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = sync_channel(options.queue_capacity);
+        let queue_depth = Arc::clone(&shared.queue_depth);
         let mut writer_loop = WriterLoop::new(path, connection, shared, options)?;
         let thread = std::thread::Builder::new()
             .name("galley-writer".to_owned())
             .spawn(move || writer_loop.run(&receiver))
             .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), queue_depth, thread: Some(thread) })
     }
 
     /// Queues a write and waits until it is durable. `work` may run more than once, but at most
@@ -74,10 +76,14 @@ impl Writer {
         let (reply, response) = oneshot::channel();
         let write = Box::new(Write { work, result: None, reply, uses_reserve });
         let queue = self.queue.as_ref().expect("open until the writer is dropped");
-        match queue.try_send(write) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Err(StoreError::Busy),
-            Err(TrySendError::Disconnected(_)) => return Err(stopped()),
+        // Before the writer can take it.
+        self.queue_depth.add();
+        if let Err(refused) = queue.try_send(write) {
+            self.queue_depth.remove(1);
+            return Err(match refused {
+                TrySendError::Full(_) => StoreError::Busy,
+                TrySendError::Disconnected(_) => stopped(),
+            });
         }
         // The writer replies to every write, even after a panic. Without a reply, the thread has died,
         // and whether before or after the commit is unknown.
@@ -189,6 +195,8 @@ mod tests {
             files,
             space: Arc::new(DiskSpace::of(&path, 0, false)),
             health: Arc::new(WriteHealth::new()),
+            queue_depth: Arc::default(),
+            commit_counters: Arc::default(),
         };
         let writer =
             Writer::start(path.clone(), connection, shared, &SqliteOptions::default()).unwrap();

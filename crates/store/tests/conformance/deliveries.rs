@@ -54,7 +54,12 @@ pub(crate) async fn deliver(store: &Shared, due: &DueDelivery, at: i64) {
 }
 
 /// Records a failed attempt to be retried after this many seconds.
-async fn fail(store: &Shared, due: &DueDelivery, at: i64, seconds: u64) -> RecordAttemptOutcome {
+pub(crate) async fn fail(
+    store: &Shared,
+    due: &DueDelivery,
+    at: i64,
+    seconds: u64,
+) -> RecordAttemptOutcome {
     let again = RetryDecision::RetryAfter(Duration::from_secs(seconds));
     store.record_attempt(attempt(due, at, REFUSED, again)).await.unwrap()
 }

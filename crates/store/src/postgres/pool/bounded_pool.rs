@@ -6,14 +6,15 @@ use std::{
 };
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::OwnedSemaphorePermit,
     time::{Instant, timeout, timeout_at},
 };
 use tokio_postgres::Config;
 
 use super::{ACQUIRE_TIMEOUT, PgConnection, client::PgClient, connect_timeout};
 use crate::{
-    StoreError,
+    PoolActivity, StoreError,
+    activity::{CommitCounters, CountedPermits},
     postgres::{
         errors,
         failover::{CONNECT_TIMEOUT, FailoverConnector},
@@ -32,7 +33,8 @@ pub(super) struct PgPool {
     pub(super) tls: Tls,
     /// Statement deadline.
     pub(super) deadline: Duration,
-    permits: Arc<Semaphore>,
+    permits: CountedPermits,
+    pub(super) commit_counters: Arc<CommitCounters>,
     state: Mutex<PoolState>,
 }
 
@@ -47,12 +49,19 @@ struct PoolState {
 }
 
 impl PgPool {
-    pub(super) fn new(config: &Config, tls: &Tls, deadline: Duration, max_size: usize) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        tls: &Tls,
+        deadline: Duration,
+        max_size: usize,
+        commit_counters: &Arc<CommitCounters>,
+    ) -> Self {
         Self {
             connector: FailoverConnector::new(config, tls),
             tls: tls.clone(),
             deadline,
-            permits: Arc::new(Semaphore::new(max_size)),
+            permits: CountedPermits::new(max_size),
+            commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),
         }
     }
@@ -71,8 +80,8 @@ impl PgPool {
     }
 
     async fn get_until(self: &Arc<Self>, deadline: Instant) -> Result<PgConnection, StoreError> {
-        let acquired = timeout_at(deadline, Arc::clone(&self.permits).acquire_owned()).await;
-        let Ok(Ok(permit)) = acquired else {
+        let acquired = timeout_at(deadline, self.permits.acquire()).await;
+        let Ok(Some(permit)) = acquired else {
             // Connections that take long to open are not in use: the server does not respond.
             let is_opening = self.state().opening > 0;
             return Err(if is_opening { connect_timeout() } else { StoreError::Busy });
@@ -98,6 +107,11 @@ impl PgPool {
         let connected = connected.map_err(|_| connect_timeout())?;
         let (client, driver) = connected.map_err(errors::at_connect)?;
         Ok(PgConnection::new(PgClient::new(client, driver), permit, self))
+    }
+
+    /// How the connections are used.
+    pub(super) fn activity(&self, name: &'static str) -> PoolActivity {
+        self.permits.activity(name)
     }
 
     /// The idle connection that was used last, unless it was closed meanwhile.

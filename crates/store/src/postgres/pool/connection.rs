@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -168,7 +168,10 @@ impl PgConnection {
     /// Commits the transaction durably. If the commit fails, its outcome is unknown.
     pub(in crate::postgres) async fn commit(&self) -> Result<(), StoreError> {
         self.is_committing.store(true, Ordering::Relaxed);
-        self.in_time(self.client().batch_execute("COMMIT")).await.map_err(errors::at_commit)?;
+        let began = Instant::now();
+        let committed = self.in_time(self.client().batch_execute("COMMIT")).await;
+        self.pool.commit_counters.record_commit(began);
+        committed.map_err(errors::at_commit)?;
         self.is_committing.store(false, Ordering::Relaxed);
         self.in_transaction.store(false, Ordering::Relaxed);
         Ok(())

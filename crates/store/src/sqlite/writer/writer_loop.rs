@@ -8,7 +8,7 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use galley_domain::id::AccountId;
@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use super::{Batch, QueuedWrite, WriteError, batch::ClosedBatch};
 use crate::{
     EventNotifier, SchemaPolicy, StoreError,
+    activity::{CommitCounters, QueueDepth},
     sqlite::{
         Acknowledge, SqliteOptions, buffered_index::BufferedIndexes, checkpoint::Checkpointer,
         connection, disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
@@ -40,6 +41,8 @@ pub(in crate::sqlite) struct WriterShared {
     pub(in crate::sqlite) files: Arc<OpenFiles>,
     pub(in crate::sqlite) space: Arc<DiskSpace>,
     pub(in crate::sqlite) health: Arc<WriteHealth>,
+    pub(in crate::sqlite) queue_depth: Arc<QueueDepth>,
+    pub(in crate::sqlite) commit_counters: Arc<CommitCounters>,
 }
 
 /// The state of the writer thread.
@@ -116,6 +119,7 @@ impl WriterLoop {
         while let Some(first) = self.next(queue) {
             writes.push(first);
             writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
+            self.shared.queue_depth.remove(writes.len());
             // A panic must not end the thread. Whether it came before or after the commit is unknown.
             if catch_unwind(AssertUnwindSafe(|| self.run_batch(&mut writes))).is_err() {
                 self.connection = None;
@@ -224,6 +228,7 @@ impl WriterLoop {
             self.roll_back();
             BatchError::WriteFailed(error)
         })?;
+        self.shared.commit_counters.record_batch(writes.len());
         // Kill test only, see `Acknowledge::BeforeCommit`.
         if self.acknowledge != Acknowledge::AfterCommit {
             writes.drain(..).for_each(|write| write.respond(Ok(())));
@@ -265,9 +270,14 @@ impl WriterLoop {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         let point_readers = Arc::clone(&self.shared.point_readers);
+        let commit_counters = Arc::clone(&self.shared.commit_counters);
         let connection = self.connection()?;
         let committed = point_readers.during_commit(|| {
-            connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]))
+            let began = Instant::now();
+            let committed =
+                connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+            commit_counters.record_commit(began);
+            committed
         });
         // Checked again after the commit: a write is acknowledged only if it is in the file that
         // the next start opens.

@@ -30,7 +30,13 @@ impl Server {
         let address = format!("postgres://galley@127.0.0.1:{port}/galley?sslmode=disable");
         let tls = Tls::new(&address.parse::<PostgresAddress>().unwrap()).unwrap();
         let deadline = Duration::from_secs(5);
-        let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, max_size));
+        let pool = Arc::new(PgPool::new(
+            &address.parse().unwrap(),
+            &tls,
+            deadline,
+            max_size,
+            &Arc::default(),
+        ));
         let (responds, may_respond) = watch::channel(responds);
         let accepted = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&accepted);
@@ -100,7 +106,7 @@ async fn calls_during_the_pause_after_a_failed_connect_report_its_cause() {
     drop(listener);
     let tls = Tls::new(&address.parse::<PostgresAddress>().unwrap()).unwrap();
     let deadline = Duration::from_secs(5);
-    let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, 1));
+    let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, 1, &Arc::default()));
     for _ in 0..2 {
         let Err(StoreError::Unavailable(cause)) = pool.get().await else { panic!("connected") };
         let cause = format!("{cause:?}");
@@ -130,7 +136,8 @@ struct Slot(Arc<PgPool>, mpsc::UnboundedSender<usize>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.1.send(self.0.permits.available_permits()).unwrap();
+        let PoolActivity { size, in_use, .. } = self.0.activity("test");
+        self.1.send(size - in_use).unwrap();
     }
 }
 

@@ -1,0 +1,155 @@
+//! Adds up what the metrics report of all accounts.
+
+use jiff::Timestamp;
+
+use crate::{
+    ReviewStatistics, SearchStatistics, StoreError, WebhookStatistics, stored_row::StoredRow,
+};
+
+impl ReviewStatistics {
+    /// Adds the templates of an account that wait for a review: columns `pending` and `since`.
+    pub(crate) fn add(&mut self, row: &impl StoredRow) -> Result<(), StoreError> {
+        self.pending += row.number("pending")?;
+        self.oldest = earliest(self.oldest, row.optional_timestamp("since")?);
+        Ok(())
+    }
+}
+
+/// An endpoint and the events that it has not received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndpointBacklog {
+    is_disabled: bool,
+    is_failing: bool,
+    /// Deliveries that wait.
+    waiting: u64,
+    /// The time of the first event of these.
+    waiting_since: Option<Timestamp>,
+    /// The endpoint's cursor: later events have no deliveries yet.
+    cursor: u64,
+    /// The account's newest event.
+    newest: u64,
+    /// The time of the first event after the cursor.
+    next_event_at: Option<Timestamp>,
+}
+
+impl EndpointBacklog {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            is_disabled: row.value("is_disabled")?,
+            is_failing: row.value("is_failing")?,
+            waiting: row.number("waiting")?,
+            waiting_since: row.optional_timestamp("waiting_since")?,
+            cursor: row.number("cursor")?,
+            newest: row.number("last_seq")?,
+            next_event_at: row.optional_timestamp("next_event_at")?,
+        })
+    }
+}
+
+impl WebhookStatistics {
+    pub(crate) fn add(&mut self, endpoint: &EndpointBacklog) {
+        if endpoint.is_disabled {
+            self.disabled += 1;
+            return;
+        }
+        *(if endpoint.is_failing { &mut self.failing } else { &mut self.healthy }) += 1;
+        self.backlog += endpoint.waiting + endpoint.newest.saturating_sub(endpoint.cursor);
+        let since = earliest(endpoint.waiting_since, endpoint.next_event_at);
+        self.oldest = earliest(self.oldest, since);
+    }
+}
+
+/// How far the search index is behind an account.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexBacklog {
+    /// The account's newest event.
+    pub(crate) newest: u64,
+    /// The last event that is indexed.
+    pub(crate) indexed: u64,
+    /// Whether all templates are scanned.
+    pub(crate) is_scanning: bool,
+    /// The time of the first event that is not indexed; `None` if retention has deleted it.
+    pub(crate) next_event_at: Option<Timestamp>,
+}
+
+impl SearchStatistics {
+    pub(crate) fn add(&mut self, account: &IndexBacklog) {
+        let unindexed = account.newest.saturating_sub(account.indexed);
+        self.unindexed_events += unindexed;
+        if unindexed > 0 {
+            self.oldest = earliest(self.oldest, account.next_event_at);
+        }
+        // Without the next event, the indexer is about to scan all templates.
+        let has_gap = unindexed > 0 && account.next_event_at.is_none();
+        self.is_rebuilding |= has_gap || (account.is_scanning && account.newest > 0);
+    }
+}
+
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Option<Timestamp> {
+        Timestamp::from_second(second).ok()
+    }
+
+    #[test]
+    fn a_disabled_endpoint_has_no_backlog() {
+        let healthy = EndpointBacklog {
+            is_disabled: false,
+            is_failing: false,
+            waiting: 2,
+            waiting_since: at(50),
+            cursor: 7,
+            newest: 10,
+            next_event_at: at(60),
+        };
+        let mut total = WebhookStatistics::default();
+        total.add(&healthy);
+        assert_eq!((total.healthy, total.backlog, total.oldest), (1, 5, at(50)));
+        let failing = EndpointBacklog { is_failing: true, waiting_since: at(20), ..healthy };
+        total.add(&failing);
+        total.add(&EndpointBacklog { is_disabled: true, waiting_since: at(10), ..failing });
+        let expected =
+            WebhookStatistics { healthy: 1, failing: 1, disabled: 1, backlog: 10, oldest: at(20) };
+        assert_eq!(total, expected);
+    }
+
+    #[test]
+    fn the_oldest_event_of_all_accounts_that_is_not_indexed_counts() {
+        let current =
+            IndexBacklog { newest: 9, indexed: 9, is_scanning: false, next_event_at: None };
+        let mut total = SearchStatistics::default();
+        total.add(&current);
+        // The index can advance between the two reads.
+        total.add(&IndexBacklog { indexed: 10, ..current });
+        assert_eq!(total, SearchStatistics::default());
+        for (indexed, since) in [(4, 40), (8, 30)] {
+            total.add(&IndexBacklog { indexed, next_event_at: at(since), ..current });
+        }
+        assert_eq!(
+            total,
+            SearchStatistics { unindexed_events: 6, oldest: at(30), is_rebuilding: false }
+        );
+    }
+
+    #[test]
+    fn a_scan_and_a_deleted_event_are_a_rebuild() {
+        let behind =
+            IndexBacklog { newest: 9, indexed: 3, is_scanning: false, next_event_at: at(1) };
+        let is_rebuilding = |account| {
+            let mut total = SearchStatistics::default();
+            total.add(&account);
+            total.is_rebuilding
+        };
+        assert!(!is_rebuilding(behind));
+        assert!(is_rebuilding(IndexBacklog { next_event_at: None, ..behind }));
+        assert!(is_rebuilding(IndexBacklog { is_scanning: true, indexed: 9, ..behind }));
+        let empty = IndexBacklog { newest: 0, indexed: 0, is_scanning: true, next_event_at: None };
+        assert!(!is_rebuilding(empty), "there is nothing to index");
+    }
+}

@@ -1,0 +1,117 @@
+//! Reads what the metrics report: pending reviews, undelivered events, the lag of the search index,
+//! and the size of the database.
+
+use async_trait::async_trait;
+
+use super::{
+    PostgresStore,
+    columns::{get, number, optional_timestamp},
+    list::bucket,
+    pool::PgConnection,
+};
+use crate::{
+    MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
+    SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
+    WebhookStatistics,
+    decisions::statistics::{EndpointBacklog, IndexBacklog},
+};
+
+#[async_trait]
+impl StatisticsStore for PostgresStore {
+    fn activity(&self) -> StoreActivity {
+        let (queued_writes, max_queued_writes) = self.create_queue.depth();
+        let mut pools = self.read_slots.activity();
+        pools.push(self.read_slots.media_activity());
+        pools.extend(self.pools.activity());
+        StoreActivity {
+            queued_writes,
+            max_queued_writes,
+            batch_sizes: self.pools.commit_counters.batch_sizes(),
+            commit_micros: self.pools.commit_counters.commit_micros(),
+            pools,
+        }
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
+        let connection = self.pools.acquire_slow().await?;
+        Ok(StoreStatistics {
+            reviews: reviews(&connection).await?,
+            webhooks: webhooks(&connection).await?,
+            search: search(&connection).await?,
+            part_sizes: vec![("database", database_size(&connection).await?)],
+            free_disk_bytes: None,
+        })
+    }
+}
+
+/// The pending templates of an account, as a list reads them.
+macro_rules! pending {
+    () => {
+        concat!(
+            "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND ",
+            bucket!(),
+            " >= 'PENDING ' AND ",
+            bucket!(),
+            " < 'PENDING!'"
+        )
+    };
+}
+
+async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreError> {
+    let statement = concat!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 ",
+        pending!(),
+        " LIMIT $1) AS counted) AS pending, (SELECT min(at) FROM (SELECT \
+         coalesce(version_at, t.created_at) AS at ",
+        pending!(),
+        " LIMIT $2) AS dated) AS since FROM account a"
+    );
+    let limits = [MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS].map(i64::from);
+    let mut total = ReviewStatistics::default();
+    for row in connection.query(statement, &[&limits[0], &limits[1]]).await? {
+        total.add(&row)?;
+    }
+    Ok(total)
+}
+
+async fn webhooks(connection: &PgConnection) -> Result<WebhookStatistics, StoreError> {
+    let statement = "SELECT w.disabled_at IS NOT NULL OR a.disabled_at IS NOT NULL AS is_disabled, \
+         w.failing_since IS NOT NULL AS is_failing, w.cursor, a.last_seq, \
+         (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
+         AND d.status = 'waiting' LIMIT $1) AS counted) AS waiting, \
+         (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = \
+         (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
+         AS waiting_since, \
+         (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
+         AS next_event_at \
+         FROM webhook w JOIN account a ON a.id = w.account_id";
+    let limit = i64::from(MAX_COUNTED_DELIVERIES);
+    let mut total = WebhookStatistics::default();
+    for row in connection.query(statement, &[&limit]).await? {
+        total.add(&EndpointBacklog::from_row(&row)?);
+    }
+    Ok(total)
+}
+
+async fn search(connection: &PgConnection) -> Result<SearchStatistics, StoreError> {
+    let statement = "SELECT a.last_seq, coalesce(f.indexed, 0) AS indexed, \
+         f.scanned IS NOT NULL AS is_scanning, (SELECT at FROM event e WHERE \
+         e.account_id = a.id AND e.seq = coalesce(f.indexed, 0) + 1) AS next_event_at \
+         FROM account a LEFT JOIN followed f ON f.account_id = a.id \
+         WHERE a.last_seq > coalesce(f.indexed, 0) OR f.scanned IS NOT NULL";
+    let mut total = SearchStatistics::default();
+    for row in connection.query(statement, &[]).await? {
+        total.add(&IndexBacklog {
+            newest: number(&row, "last_seq")?,
+            indexed: number(&row, "indexed")?,
+            is_scanning: get(&row, "is_scanning")?,
+            next_event_at: optional_timestamp(&row, "next_event_at")?,
+        });
+    }
+    Ok(total)
+}
+
+async fn database_size(connection: &PgConnection) -> Result<u64, StoreError> {
+    let rows = connection.query("SELECT pg_database_size(current_database())", &[]).await?;
+    rows.first().map_or(Ok(0), |row| number(row, 0))
+}

@@ -1,0 +1,169 @@
+//! Reads what the metrics report: pending reviews, undelivered events, the lag of the search index,
+//! and sizes of files.
+
+use std::{collections::HashMap, path::Path};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::{
+    SqliteStore,
+    columns::{number, timestamp},
+    reader_pool,
+    store_files::SEARCH_INDEX_SUFFIX,
+};
+use crate::{
+    MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
+    SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
+    WebhookStatistics,
+    decisions::statistics::{EndpointBacklog, IndexBacklog},
+    partial_file::with_suffix,
+};
+
+#[async_trait]
+impl StatisticsStore for SqliteStore {
+    fn activity(&self) -> StoreActivity {
+        StoreActivity {
+            queued_writes: self.queue_depth.get(),
+            max_queued_writes: self.max_queued_writes,
+            batch_sizes: self.commit_counters.batch_sizes(),
+            commit_micros: self.commit_counters.commit_micros(),
+            pools: self.readers.activity(),
+        }
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
+        let totals = reader_pool::run_blocking_in_background(&self.readers, |readers, cancel| {
+            readers.read_with_index(cancel, |store, index| {
+                Ok(StoreStatistics {
+                    reviews: reviews(store)?,
+                    webhooks: webhooks(store)?,
+                    search: search(store, index)?,
+                    ..StoreStatistics::default()
+                })
+            })
+        });
+        let part_sizes = part_sizes(&self.space.path);
+        Ok(StoreStatistics {
+            part_sizes,
+            free_disk_bytes: self.space.free_bytes().ok(),
+            ..totals.await?
+        })
+    }
+}
+
+/// The pending templates of each account: how many, and since when. Lists are sorted by status
+/// first, so this reads only those.
+const REVIEWS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM template t \
+     WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf >= 'PENDING ' \
+     AND t.shelf < 'PENDING!' LIMIT ?1)) AS pending, \
+     (SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at FROM template t \
+     WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf >= 'PENDING ' \
+     AND t.shelf < 'PENDING!' LIMIT ?2)) AS since FROM account a";
+
+fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
+    let mut query = store.prepare_cached(REVIEWS)?;
+    let mut rows = query.query([MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS])?;
+    let mut total = ReviewStatistics::default();
+    while let Some(row) = rows.next()? {
+        total.add(row)?;
+    }
+    Ok(total)
+}
+
+/// The endpoints, with the deliveries that wait and the first events of each backlog.
+const ENDPOINTS: &str = "SELECT w.disabled_at IS NOT NULL OR a.disabled_at IS NOT NULL AS is_disabled, \
+     w.failing_since IS NOT NULL AS is_failing, w.cursor, a.last_seq, \
+     (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
+     AND d.status = 'waiting' LIMIT ?1)) AS waiting, \
+     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = \
+     (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
+     AS waiting_since, \
+     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
+     AS next_event_at \
+     FROM webhook w JOIN account a ON a.id = w.account_id";
+
+fn webhooks(store: &Connection) -> Result<WebhookStatistics, StoreError> {
+    let mut query = store.prepare_cached(ENDPOINTS)?;
+    let mut rows = query.query([MAX_COUNTED_DELIVERIES])?;
+    let mut total = WebhookStatistics::default();
+    while let Some(row) = rows.next()? {
+        total.add(&EndpointBacklog::from_row(row)?);
+    }
+    Ok(total)
+}
+
+fn search(store: &Connection, index: Option<&Connection>) -> Result<SearchStatistics, StoreError> {
+    let (indexed, is_scanning) = match index {
+        Some(index) => index_progress(index)?,
+        None => (HashMap::new(), true),
+    };
+    let mut accounts = store.prepare_cached("SELECT id, last_seq FROM account")?;
+    let mut next_event =
+        store.prepare_cached("SELECT at FROM event WHERE account_id = ?1 AND seq = ?2")?;
+    let mut rows = accounts.query([])?;
+    let mut total = SearchStatistics::default();
+    while let Some(row) = rows.next()? {
+        let (id, last_seq): (i64, i64) = (row.get("id")?, row.get("last_seq")?);
+        let seq = indexed.get(&id).copied().unwrap_or(0);
+        let next_event_at = if seq < last_seq {
+            let read = next_event.query_row([id, seq + 1], |row| Ok(timestamp(row, 0))).optional();
+            read?.transpose()?
+        } else {
+            None
+        };
+        total.add(&IndexBacklog {
+            newest: number(row, "last_seq")?,
+            indexed: u64::try_from(seq).unwrap_or(0),
+            is_scanning,
+            next_event_at,
+        });
+    }
+    Ok(total)
+}
+
+/// The last indexed event of each account, and whether all templates are scanned.
+fn index_progress(index: &Connection) -> Result<(HashMap<i64, i64>, bool), StoreError> {
+    let walked: Option<i64> =
+        index.prepare_cached("SELECT walked FROM progress")?.query_row([], |row| row.get(0))?;
+    let mut followed = index.prepare_cached("SELECT account_id, seq FROM followed")?;
+    let indexed = followed.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((indexed.collect::<Result<_, _>>()?, walked.is_some()))
+}
+
+/// The sizes of the files that grow. A file that does not exist has size 0.
+fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
+    let size = |suffix: &str| with_suffix(store, suffix).metadata().map_or(0, |it| it.len());
+    let index_wal = format!("{SEARCH_INDEX_SUFFIX}-wal");
+    vec![
+        ("database", size("")),
+        ("wal", size("-wal")),
+        ("search_index", size(SEARCH_INDEX_SUFFIX) + size(&index_wal)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SchemaPolicy, sqlite::connection};
+
+    #[test]
+    fn the_statements_use_an_index_of_templates_events_and_deliveries() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        connection::create_if_missing(&path, false).unwrap();
+        let store = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
+        for statement in [REVIEWS, ENDPOINTS] {
+            let mut plan = store.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+            let steps = plan.raw_query();
+            let steps: Vec<String> =
+                steps.mapped(|row| row.get("detail")).map(Result::unwrap).collect();
+            assert!(steps.iter().any(|it| it.starts_with("SEARCH")), "{steps:?}");
+            // Only the tables with a row per account or endpoint are read completely.
+            for step in steps.iter().filter(|it| it.starts_with("SCAN")) {
+                let is_small = ["SCAN a", "SCAN w", "SCAN (subquery"];
+                assert!(is_small.iter().any(|it| step.starts_with(it)), "{steps:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Cases about what the store reports for the metrics.
+
+use galley_domain::template::{Review, edit::Edit, lifecycle::Trigger};
+use galley_store::{
+    NewTemplate, ReviewStatistics, SearchStatistics, StoreStatistics, WebhookChange,
+    WebhookStatistics,
+};
+
+use super::{
+    deliveries::{deliver, fail, lease},
+    fixture::{Shared, account, change, create, create_concurrently, done, new, noon},
+    lists::update_index,
+    webhooks::{endpoint, register},
+};
+
+async fn statistics(store: &Shared) -> StoreStatistics {
+    store.statistics().await.unwrap()
+}
+
+pub(crate) async fn pending_reviews_are_counted_with_the_time_of_the_oldest(store: &Shared) {
+    let reviews = async || statistics(store).await.reviews;
+    assert_eq!(reviews().await, ReviewStatistics::default(), "there is no account");
+    let (one, other) = (account(store, "a").await, account(store, "b").await);
+    create(store, new(one, "approved")).await;
+    assert_eq!(reviews().await, ReviewStatistics::default());
+    let pending = |account, name: &str, at| NewTemplate {
+        review: Review::Manual,
+        at: noon(at),
+        ..new(account, name)
+    };
+    create(store, pending(one, "third", 30)).await;
+    let first = create(store, pending(other, "first", 10)).await;
+    let second = create(store, pending(other, "second", 20)).await;
+    assert_eq!(reviews().await, ReviewStatistics { pending: 3, oldest: Some(noon(10)) });
+    // An edit submits the template again, at `noon(1_000)`.
+    let content = Some(r#"{"components":[{"type":"BODY","text":"new"}]}"#.to_owned());
+    let edit = Edit::Replace { content, category: None };
+    done(store.edit_template(change(other, first), edit).await.unwrap());
+    assert_eq!(reviews().await, ReviewStatistics { pending: 3, oldest: Some(noon(20)) });
+    for trigger in [Trigger::Approve, Trigger::Disable] {
+        done(store.review_template(change(other, second), trigger, None).await.unwrap());
+    }
+    done(store.delete_template(change(other, first)).await.unwrap());
+    assert_eq!(reviews().await, ReviewStatistics { pending: 1, oldest: Some(noon(30)) });
+}
+
+pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_received(
+    store: &Shared,
+) {
+    let webhooks = async || statistics(store).await.webhooks;
+    let account = account(store, "a").await;
+    let (healthy, failing) =
+        (register(store, endpoint(account)).await, register(store, endpoint(account)).await);
+    let idle = WebhookStatistics { healthy: 2, ..WebhookStatistics::default() };
+    assert_eq!(webhooks().await, idle);
+    for (index, name) in ["one", "two", "three"].into_iter().enumerate() {
+        let at = noon(10 * (i64::try_from(index).unwrap() + 1));
+        create(store, NewTemplate { at, ..new(account, name) }).await;
+    }
+    // Events without deliveries.
+    let behind = WebhookStatistics { backlog: 6, oldest: Some(noon(10)), ..idle };
+    assert_eq!(webhooks().await, behind);
+    // Deliveries that wait.
+    let due = lease(store, healthy.id, 1_000).await.unwrap();
+    assert_eq!(webhooks().await, behind);
+    deliver(store, &due, 1_000).await;
+    assert_eq!(webhooks().await, WebhookStatistics { backlog: 5, ..behind });
+    let due = lease(store, failing.id, 1_000).await.unwrap();
+    fail(store, &due, 1_000, 60).await;
+    assert_eq!(
+        webhooks().await,
+        WebhookStatistics { healthy: 1, failing: 1, backlog: 5, ..behind }
+    );
+    let disable = WebhookChange { disabled: Some(true), ..WebhookChange::default() };
+    store.change_webhook(account, failing.id, disable, noon(2_000)).await.unwrap();
+    let disabled = WebhookStatistics {
+        healthy: 1,
+        failing: 0,
+        disabled: 1,
+        backlog: 2,
+        oldest: Some(noon(20)),
+    };
+    assert_eq!(webhooks().await, disabled);
+    store.set_account_disabled(account, Some(noon(3_000))).await.unwrap();
+    let off = WebhookStatistics { disabled: 2, ..WebhookStatistics::default() };
+    assert_eq!(webhooks().await, off, "nothing is delivered for a disabled account");
+}
+
+pub(crate) async fn events_that_are_not_indexed_are_counted_until_they_are(store: &Shared) {
+    let search = async || statistics(store).await.search;
+    assert_eq!(search().await, SearchStatistics::default());
+    let (one, other) = (account(store, "a").await, account(store, "b").await);
+    // The index is empty and has to scan all templates once.
+    update_index(store).await;
+    assert_eq!(search().await, SearchStatistics::default());
+    for (account, name, at) in [(one, "one", 20), (other, "two", 10), (other, "three", 30)] {
+        create(store, NewTemplate { at: noon(at), ..new(account, name) }).await;
+    }
+    let behind = search().await;
+    assert_eq!((behind.unindexed_events, behind.oldest), (3, Some(noon(10))));
+    assert!(!behind.is_rebuilding);
+    update_index(store).await;
+    assert_eq!(search().await, SearchStatistics::default());
+}
+
+pub(crate) async fn a_store_reports_its_size(store: &Shared) {
+    let StoreStatistics { part_sizes, free_disk_bytes, .. } = statistics(store).await;
+    assert_eq!(part_sizes[0].0, "database");
+    // With SQLite, the first rows may still be in the WAL.
+    assert!(part_sizes.iter().map(|(_, size)| size).sum::<u64>() > 4_096, "{part_sizes:?}");
+    assert!(free_disk_bytes.is_none_or(|free| free > 0));
+}
+
+pub(crate) async fn batches_commits_and_pools_are_counted(store: &Shared) {
+    let before = store.activity();
+    assert!(before.max_queued_writes > 0);
+    let account = account(store, "a").await;
+    let templates = (0..20).map(|index| new(account, &format!("t{index}"))).collect();
+    create_concurrently(store, templates).await;
+    store.events(account, None, 10).await.unwrap();
+    let after = store.activity();
+    assert_eq!(after.queued_writes, 0);
+    let batches = after.batch_sizes.count - before.batch_sizes.count;
+    let writes = after.batch_sizes.sum - before.batch_sizes.sum;
+    assert!((1..=21).contains(&batches), "{after:?}");
+    assert!((20..=21).contains(&writes), "each create is in one batch: {after:?}");
+    assert!(after.commit_micros.count > before.commit_micros.count, "{after:?}");
+    assert!(after.commit_micros.sum > before.commit_micros.sum, "{after:?}");
+    let last = after.batch_sizes.buckets.last().unwrap();
+    assert!(last.1 <= after.batch_sizes.count, "{after:?}");
+    for name in ["lists", "searches", "feeds", "media"] {
+        let pool = after.pools.iter().find(|it| it.name == name).unwrap();
+        assert!(pool.size > 0 && pool.in_use == 0 && pool.waits == 0, "{pool:?}");
+    }
+}
