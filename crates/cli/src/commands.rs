@@ -20,7 +20,7 @@ mod webhooks;
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_server::Clock as _;
+use galley_server::{Clock as _, LogFormat};
 use galley_store::{
     Account, Author, CredentialKind, SchemaPolicy, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
@@ -125,7 +125,12 @@ fn serve_with_log(raw: &RawSettings, new_store: bool) -> anyhow::Result<ExitCode
     }
     let outcome = run_async(serve::serve(&settings, raw, new_store, log.clone()));
     let code = outcome.unwrap_or_else(|error| {
-        let _ = log.write_all(format!("galley: {error:#}\n").as_bytes());
+        match settings.log_format {
+            LogFormat::Human => {
+                let _ = log.write_all(format!("galley: {error:#}\n").as_bytes());
+            }
+            LogFormat::Json => tracing::error!("{error:#}"),
+        }
         ExitCode::FAILURE
     });
     log.flush(LOG_FLUSH_TIMEOUT);

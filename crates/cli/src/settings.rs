@@ -8,7 +8,7 @@ mod webhooks;
 
 use std::{path::PathBuf, time::Duration};
 
-use galley_server::{Limits, LogFormat};
+use galley_server::{CorsOrigins, Limits, LogFormat, LoggedRequests};
 
 use values::{ip_networks, listen_address, public_url};
 
@@ -28,10 +28,12 @@ pub(crate) struct Settings {
     pub(crate) health_listen: Option<String>,
     /// Public base URL; if empty, the listen address is used.
     pub(crate) public_url: String,
+    /// The origins whose web pages may call the API.
+    pub(crate) cors_origins: CorsOrigins,
     pub(crate) store: StoreUrl,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: tracing::Level,
-    pub(crate) access_log: bool,
+    pub(crate) access_log: LoggedRequests,
     pub(crate) write_queue: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) limits: Limits,
@@ -81,6 +83,7 @@ impl Resolver<'_> {
                 if text.is_empty() { Some(None) } else { listen_address(text).map(Some) }
             }),
             public_url: self.read("public_url", "https://HOST, or an empty value", public_url),
+            cors_origins: self.cors_origins(),
             store: self.store(),
             log_format: self.read("log_format", "human or json", |text| match text {
                 "human" => Some(LogFormat::Human),
@@ -89,7 +92,12 @@ impl Resolver<'_> {
             }),
             log_level: self
                 .read("log_level", "error, warn, info, debug or trace", |text| text.parse().ok()),
-            access_log: self.read("access_log", "true or false", |text| text.parse().ok()),
+            access_log: self.read("access_log", "true, false or all", |text| match text {
+                "true" => Some(LoggedRequests::Calls),
+                "false" => Some(LoggedRequests::None),
+                "all" => Some(LoggedRequests::All),
+                _ => None,
+            }),
             write_queue: self.number("write_queue"),
             min_free_bytes: self.min_free_bytes(),
             bootstrap: self.bootstrap(),
@@ -103,6 +111,15 @@ impl Resolver<'_> {
             text.parse().ok().filter(|number| *number <= 1_000_000)
         });
         mib * 1_024 * 1_024
+    }
+
+    /// The error names the entry that is invalid.
+    fn cors_origins(&mut self) -> CorsOrigins {
+        let (value, source) = &self.raw.values["cors_origins"];
+        value.parse().unwrap_or_else(|error| {
+            self.errors.push(format!("cors_origins (from {source}): {error}"));
+            CorsOrigins::None
+        })
     }
 
     /// The URL may contain a password, which no error message repeats.
@@ -216,6 +233,17 @@ mod tests {
         for bad in ["proxy.example", "10.0.0.0/33", "10.0.0.1-10.0.0.9"] {
             assert!(read(bad).unwrap_err().to_string().contains("trusted_proxies"), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_invalid_origin_is_named() {
+        let read = |text: &str| gather(&[&format!("cors_origins={text}")], &[]);
+        assert_eq!(read("").unwrap().cors_origins, CorsOrigins::None);
+        assert_eq!(read("*").unwrap().cors_origins, CorsOrigins::Any);
+        let listed = read("https://a.example http://localhost:5173").unwrap().cors_origins;
+        assert!(matches!(listed, CorsOrigins::Listed(origins) if origins.len() == 2));
+        let error = read("https://a.example, https://b.example/").unwrap_err().to_string();
+        assert!(error.contains("cors_origins (from --set): \"https://b.example/\""), "{error}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod admission;
 mod api;
 mod app;
 mod clock;
+mod cors;
 mod credential_cache;
 mod credential_use;
 pub mod delivery;
@@ -27,12 +28,13 @@ pub mod workers;
 
 pub use app::App;
 pub use clock::Clock;
+pub use cors::{CorsOrigins, CorsOriginsError};
 pub use event_json::event as event_json;
 pub use ip_network::{IpNetwork, IpNetworkError};
 pub use limits::Limits;
 pub use net::{Stop, serve};
 pub use observability::{
-    access_log::AccessLog,
+    access_log::{AccessLog, LoggedRequests},
     log_writer::{LogFormat, LogWriter},
 };
 pub use service::Galley;

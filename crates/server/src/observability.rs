@@ -1,11 +1,13 @@
-//! Observability: the log writer, the access log, the Prometheus metrics, and the conditions of
-//! `/readyz`.
+//! Observability: the log writer, the access log, the Prometheus metrics, the traces of requests and
+//! of events, and the conditions of `/readyz`.
 
 pub(crate) mod access_log;
 pub(crate) mod conditions;
+pub(crate) mod event_traces;
 mod exposition;
 pub(crate) mod failure_log;
 pub(crate) mod log_writer;
 pub(crate) mod metrics;
 mod process_metrics;
 mod store_metrics;
+pub(crate) mod trace_context;

@@ -3,7 +3,7 @@
 use axum::{
     Router,
     extract::MatchedPath,
-    http::{Extensions, Method, Uri},
+    http::{Extensions, HeaderMap, Method, Uri},
     routing::get,
 };
 
@@ -16,7 +16,7 @@ use crate::{
         schemas, v1, wrong_path,
     },
     app::App,
-    openapi,
+    cors, openapi,
 };
 
 /// All routes of the service. Patterns name the API key as a parameter, so that logs and metrics
@@ -68,7 +68,12 @@ async fn not_found(extensions: Extensions, uri: Uri) -> Problem {
 }
 
 /// Responds to unsupported methods. A path with invalid segments is not found, whatever the method.
-async fn method_not_allowed(extensions: Extensions, method: Method, uri: Uri) -> Problem {
+async fn method_not_allowed(
+    extensions: Extensions,
+    method: Method,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Problem {
     let path = uri.path();
     let route = extensions.get::<MatchedPath>();
     let is_graph = route.is_some_and(|route| graph::is_route(route.as_str()));
@@ -83,6 +88,9 @@ async fn method_not_allowed(extensions: Extensions, method: Method, uri: Uri) ->
         return wrong_path::not_found(path);
     }
     let problem = Problem::of(ProblemKind::MethodNotAllowed);
+    if cors::is_preflight(&method, &headers) {
+        return problem.detail(cors::NOT_ALLOWED);
+    }
     match route.and_then(|route| wrong_path::method_hint(&method, route.as_str())) {
         Some(hint) => problem.detail(hint),
         None => problem,

@@ -27,6 +27,7 @@ use crate::{
         throttling::{self, RESPONSE_BYTES},
     },
     app::App,
+    cors::{CorsDecision, CorsOrigins},
     memory_budget::MAX_UNCHARGED_BYTES,
     observability::access_log::AccessLogEntry,
     router,
@@ -37,19 +38,27 @@ use crate::{
 pub struct Galley {
     app: App,
     router: Router,
+    /// `None` if no origin is allowed.
+    cors: Option<Arc<CorsOrigins>>,
 }
 
 impl Galley {
     /// Creates the service from its shared state.
     pub fn new(app: App) -> Self {
         let router = router::routes().with_state(app.clone());
-        Self { app, router }
+        Self { app, router, cors: None }
+    }
+
+    /// Lets web pages of these origins call the API.
+    pub fn with_cors(self, origins: CorsOrigins) -> Self {
+        let cors = Some(origins).filter(|origins| *origins != CorsOrigins::None);
+        Self { cors: cors.map(Arc::new), ..self }
     }
 
     /// A service with only liveness, readiness and metrics, for a listener of their own.
     pub(crate) fn health_only(app: App) -> Self {
         let router = router::health_routes().with_state(app.clone());
-        Self { app, router }
+        Self { app, router, cors: None }
     }
 
     pub(crate) fn app(&self) -> &App {
@@ -66,6 +75,11 @@ impl Galley {
     pub async fn handle_from(&self, peer: IpAddr, mut request: Request) -> Response {
         let context = Arc::new(RequestContext::new(&self.app, request.headers(), peer));
         let method = method_name(request.method());
+        let cors = self.cors_decision(&request);
+        if cors.is_preflight() {
+            let response = StatusCode::NO_CONTENT.into_response();
+            return self.complete(response, &context, method, cors);
+        }
         request.extensions_mut().insert(Arc::clone(&context));
         normalize_path(&mut request);
         let mut routed = pin!(without_panic(self.router.clone().oneshot(request)));
@@ -79,11 +93,17 @@ impl Galley {
         let response = match result {
             Ok(Some(Ok(response))) => response,
             Ok(Some(Err(never))) => match never {},
-            Ok(None) => Problem::of(ProblemKind::Internal).into_response(),
+            Ok(None) => Problem::handler_panicked().into_response(),
             Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
         let response = self.charge(response, &context).await;
-        self.complete(response, &context, method)
+        self.complete(response, &context, method, cors)
+    }
+
+    /// What the response says about the origin of its request.
+    fn cors_decision(&self, request: &Request) -> CorsDecision {
+        let Some(cors) = &self.cors else { return CorsDecision::Silent };
+        cors.decide(request.method(), request.uri().path(), request.headers())
     }
 
     /// Charges a large body to the account, until the client has read it. An account with too many
@@ -121,7 +141,8 @@ impl Galley {
         }
         let mut response = Problem::of(ProblemKind::BadRequest).detail(detail).into_response();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        self.complete(response, &context, method_name(request.method()))
+        let cors = self.cors_decision(request);
+        self.complete(response, &context, method_name(request.method()), cors)
     }
 
     /// Completes a response, and records it in metrics and access log.
@@ -130,8 +151,10 @@ impl Galley {
         mut response: Response,
         context: &RequestContext,
         method: &'static str,
+        cors: CorsDecision,
     ) -> Response {
         let problem = finish(&mut response, context);
+        cors.apply(response.headers_mut());
         let took = self.app.clock().monotonic().saturating_sub(context.started());
         let (status, route) = (response.status(), context.route());
         let latency = (!context.is_long_poll()).then_some(took);
@@ -143,6 +166,7 @@ impl Galley {
             status: status.as_u16(),
             took,
             request_id: context.request_id(),
+            trace: context.trace(),
             token: context.token(),
             problem,
         });
@@ -169,6 +193,8 @@ fn finish(response: &mut Response, context: &RequestContext) -> Option<&'static 
         if let Some(cause) = problem.cause_chain() {
             tracing::error!(
                 request_id = context.request_id(),
+                trace_id = context.trace().map(|it| display(it.trace_id())),
+                span_id = context.trace().map(|it| display(it.span_id())),
                 problem = problem.slug(),
                 cause,
                 "request failed"

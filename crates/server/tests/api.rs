@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 mod authorisation;
+mod cors;
 mod create;
 mod credentials;
 mod disconnects;
@@ -21,5 +22,6 @@ mod review;
 mod revocation;
 mod throttling;
 mod tokens;
+mod traces;
 mod validate;
 mod webhooks;

@@ -1,7 +1,7 @@
 //! Webhook delivery with a manual clock: retry schedule, order, secret rotation and disabling.
 
 mod endpoints;
-mod fake_receiver;
+pub(crate) mod fake_receiver;
 mod order;
 mod schedule;
 mod scheduler;

@@ -21,7 +21,8 @@ use galley_domain::{
     template::Review,
 };
 use galley_server::{
-    AccessLog, App, Clock, Galley, Limits, LogFormat, LogWriter, delivery::WebhookContext,
+    AccessLog, App, Clock, CorsOrigins, Galley, Limits, LogFormat, LogWriter, LoggedRequests,
+    delivery::WebhookContext,
 };
 use galley_store::{
     Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
@@ -42,6 +43,8 @@ pub(crate) struct ServiceBuilder {
     clock: TestClock,
     webhooks: WebhookContext,
     public_url: &'static str,
+    logged: LoggedRequests,
+    cors: CorsOrigins,
     wrap: WrapStore,
 }
 
@@ -61,6 +64,16 @@ impl ServiceBuilder {
     /// The origin of absolute URLs.
     pub(crate) fn public_url(self, public_url: &'static str) -> Self {
         Self { public_url, ..self }
+    }
+
+    /// The requests that get a line in the access log.
+    pub(crate) fn logged(self, logged: LoggedRequests) -> Self {
+        Self { logged, ..self }
+    }
+
+    /// The origins whose pages may call the service.
+    pub(crate) fn cors(self, origins: &str) -> Self {
+        Self { cors: origins.parse().unwrap(), ..self }
     }
 
     /// Puts a store between the service and the real store, for example one that fails.
@@ -85,12 +98,13 @@ impl ServiceBuilder {
             Arc::clone(&store),
             app_clock,
             self.limits,
-            AccessLog::new(writer.unwrap(), true),
+            AccessLog::new(writer.unwrap(), self.logged),
             self.webhooks,
             "test".to_owned(),
             self.public_url,
         );
-        TestService { store, clock, galley: Galley::new(app.clone()), app, log, _dir: dir }
+        let galley = Galley::new(app.clone()).with_cors(self.cors);
+        TestService { store, clock, galley, app, log, _dir: dir }
     }
 }
 
@@ -112,6 +126,8 @@ impl TestService {
             clock: TestClock::default(),
             webhooks: setup::webhooks(false),
             public_url: "https://galley.test",
+            logged: LoggedRequests::Calls,
+            cors: CorsOrigins::None,
             wrap: Box::new(|store| store),
         }
     }

@@ -82,7 +82,8 @@ pub(super) async fn serve(
         let address = health.local_addr()?;
         tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
     }
-    galley_server::serve(Galley::new(app), listener, health, stop).await?;
+    let galley = Galley::new(app).with_cors(settings.cors_origins.clone());
+    galley_server::serve(galley, listener, health, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.
         let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;

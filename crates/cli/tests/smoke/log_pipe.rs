@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use crate::{
     http::{Connection, Request, TIMEOUT},
     listener::Listener,
@@ -47,7 +49,8 @@ fn break_templates(dir: &Path) {
 #[test]
 fn a_stalled_reader_of_the_log_stops_neither_requests_nor_the_shutdown() {
     let dir = tempfile::tempdir().unwrap();
-    let (service, mut unread) = Launch::new(dir.path()).start_unread();
+    let flags = ["--set", "access_log=all"];
+    let (service, mut unread) = Launch::new(dir.path()).flags(&flags).start_unread();
     fill_pipe(&service);
     break_templates(dir.path());
     // More than the runtime has threads.
@@ -121,4 +124,36 @@ fn the_last_message_of_a_failed_start_is_not_lost() {
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(log.contains("galley: the store"), "{log}");
     }
+}
+
+#[test]
+fn every_line_of_a_json_log_has_a_level_and_a_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).flags(&["--log-format", "json"]).start();
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    service.assert_works("logged");
+    break_templates(dir.path());
+    let failing = authorized(Request::get(collection())).header("traceparent", traceparent);
+    assert_eq!(service.send(&failing).status, 500);
+    let log = service.log.wait_for("the failure", |log| log.contains("request failed"));
+    let (status, _) = service.end();
+    assert_eq!(status.code(), Some(0));
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    for line in &lines {
+        assert!(line["level"].is_string() && line["message"].is_string(), "{line}");
+        assert!(line["timestamp"].is_string(), "{line}");
+    }
+    let failed = lines.iter().find(|line| line["message"] == "request failed").unwrap();
+    assert_eq!(failed["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736", "{failed}");
+    assert_eq!(failed["span_id"], "00f067aa0ba902b7", "{failed}");
+    // The last message of a service that cannot start is one of them, too.
+    std::fs::write(dir.path().join("galley.db"), "no database").unwrap();
+    let start = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json"];
+    let output = galley(dir.path(), &start);
+    assert_eq!(output.status.code(), Some(1));
+    let log = String::from_utf8(output.stderr).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).expect("a JSON line");
+    assert_eq!(last["level"], "ERROR", "{last}");
+    assert!(last["message"].as_str().unwrap().starts_with("the store"), "{last}");
 }

@@ -149,3 +149,22 @@ fn the_health_listener_works_while_all_connections_are_busy() {
     assert_eq!(idle.read_until_closed().unwrap(), b"");
     assert_eq!(busy.read_response().unwrap().status, 200);
 }
+
+#[test]
+fn the_setting_about_origins_applies_to_the_api_and_not_to_the_health_listener() {
+    let origin = "https://console.example";
+    let setting = format!("cors_origins={origin}");
+    let (_dir, service) = started(&["health_listen=127.0.0.1:0", &setting]);
+    let health = health_address(&service);
+    let ask = |address: SocketAddr| {
+        let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates");
+        let ask = Request::new("OPTIONS", path).header("Origin", origin);
+        let mut connection = Connection::open(address).unwrap();
+        connection.send(&ask.header("Access-Control-Request-Method", "POST").bytes()).unwrap();
+        let response = connection.read_response().unwrap();
+        let allowed = response.header("access-control-allow-origin").map(str::to_owned);
+        (response.status, allowed)
+    };
+    assert_eq!(ask(service.address), (204, Some(origin.to_owned())));
+    assert_eq!(ask(health), (404, None));
+}

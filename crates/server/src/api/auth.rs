@@ -23,7 +23,9 @@ use super::{
     revocation::UsedCredentials,
     throttling, wrong_path,
 };
-use crate::{app::App, credential_cache::CachedCredential};
+use crate::{
+    app::App, credential_cache::CachedCredential, observability::trace_context::TraceContext,
+};
 
 /// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. They are not
 /// percent-decoded: no valid segment needs encoding.
@@ -96,6 +98,8 @@ pub(crate) struct Caller<S> {
     pub(crate) phone_number_id: String,
     pub(crate) token: CredentialId,
     cached_token: Arc<CachedCredential>,
+    /// The trace that the client named.
+    pub(crate) trace: Option<TraceContext>,
     resource_id: Option<TemplateId>,
     scope: PhantomData<S>,
 }
@@ -225,6 +229,7 @@ impl<S: RequiredScope> Caller<S> {
             phone_number_id: path.phone_number_id.to_owned(),
             token: token.credential.id,
             cached_token: token,
+            trace: context.trace(),
             resource_id,
             scope: PhantomData,
         })

@@ -1,4 +1,4 @@
-//! The context of a request: id, time of arrival, route and token.
+//! The context of a request: id, trace, time of arrival, route and token.
 
 use std::{
     net::IpAddr,
@@ -22,6 +22,7 @@ use super::revocation::UsedCredentials;
 use crate::{
     admission::{InFlight, LargeBody},
     app::App,
+    observability::trace_context::TraceContext,
 };
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -38,6 +39,7 @@ pub(crate) struct RequestContext {
     received_at: Timestamp,
     started: Duration,
     request_id: String,
+    trace: Option<TraceContext>,
     peer: IpAddr,
     route: OnceLock<MatchedPath>,
     token: OnceLock<CredentialId>,
@@ -51,7 +53,7 @@ pub(crate) struct RequestContext {
 
 impl RequestContext {
     /// Uses the client's `x-request-id` if it has at most 64 characters, all of them allowed in
-    /// path segments; otherwise assigns an id.
+    /// path segments; otherwise assigns an id. Uses the client's `traceparent` if it is valid.
     pub(crate) fn new(app: &App, headers: &HeaderMap, peer: IpAddr) -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed) + 1;
         let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
@@ -65,6 +67,7 @@ impl RequestContext {
             received_at,
             started,
             request_id,
+            trace: TraceContext::from_headers(headers),
             peer,
             route: OnceLock::new(),
             token: OnceLock::new(),
@@ -89,6 +92,11 @@ impl RequestContext {
 
     pub(crate) fn request_id(&self) -> &str {
         &self.request_id
+    }
+
+    /// The trace that the client named.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        self.trace
     }
 
     /// The address that the connection comes from: the client, or a proxy.

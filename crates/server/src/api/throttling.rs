@@ -118,6 +118,7 @@ pub(crate) async fn failed_credentials(
             %address,
             per_second,
             advice,
+            trace_id = context.trace().map(|it| display(it.trace_id())),
             "credentials from an address fail too often: further failures from it are slowed down"
         );
     }
@@ -179,7 +180,12 @@ fn refused(app: &App, context: &RequestContext, load: &AccountLoad, overload: Ov
     app.metrics().record_throttled(policy);
     if load.is_first_overload(context.started()) {
         let (account, limit) = (load.account().get(), policy);
-        tracing::warn!(account, limit, "an account has reached a limit: its requests get 429");
+        tracing::warn!(
+            account,
+            limit,
+            trace_id = context.trace().map(|it| display(it.trace_id())),
+            "an account has reached a limit: its requests get 429"
+        );
     }
     let (quota, window, retry_after, what) = match overload {
         Overload::Requests(max) => (max as u64, None, SOON, "requests in flight"),

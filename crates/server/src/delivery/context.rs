@@ -11,6 +11,7 @@ use galley_domain::{
 use galley_store::StoredSecret;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
+use tracing::field::display;
 
 use super::{
     endpoint_verification::{VerificationError, verify_endpoint},
@@ -19,6 +20,7 @@ use super::{
     signature::Secret,
     ssrf::{NameCause, SsrfGuard, UrlError},
 };
+use crate::observability::trace_context::TraceContext;
 
 /// How long both secrets sign after a rotation, in formats that allow several signatures.
 const SECRET_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
@@ -78,9 +80,10 @@ impl EndpointError {
     }
 
     /// Logs what the response does not tell the client.
-    pub(crate) fn log_hidden_cause(&self, account: AccountId) {
+    pub(crate) fn log_hidden_cause(&self, account: AccountId, trace: Option<TraceContext>) {
         if let Some(cause) = self.hidden_cause() {
-            tracing::warn!(%account, %cause, "the URL of an endpoint was refused");
+            let trace_id = trace.map(|it| display(it.trace_id()));
+            tracing::warn!(%account, %cause, trace_id, "the URL of an endpoint was refused");
         }
     }
 

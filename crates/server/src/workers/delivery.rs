@@ -19,13 +19,18 @@ use galley_store::{
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
+use tracing::field::display;
 
 use crate::delivery::{
     DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
     meta_signature,
     signature::{self, Secret},
 };
-use crate::{app::App, event_json};
+use crate::{
+    app::App,
+    event_json,
+    observability::trace_context::{TRACEPARENT, TraceContext},
+};
 
 /// How long a lease outlasts the longest attempt, so that the store has time to record it.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -96,7 +101,8 @@ pub(super) async fn attempt_delivery(
     due: &DueDelivery,
 ) -> Result<DeliveryStep, StoreError> {
     let (started, now) = (app.clock().monotonic(), app.clock().now());
-    let request = match build_request(app, due, now) {
+    let trace = app.event_traces().find(due.webhook.account, &due.event);
+    let request = match build_request(app, due, trace, now) {
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
@@ -127,7 +133,7 @@ pub(super) async fn attempt_delivery(
         }
     };
     let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
-    log_outcome(app, due, &response, decision);
+    log_outcome(app, due, trace, &response, decision);
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
@@ -166,7 +172,13 @@ fn finish(app: &App, step: DeliveryStepOutcome, started: Duration) -> DeliverySt
 }
 
 /// Logs a failed attempt: the first of an outage as a warning, the others for debugging.
-fn log_outcome(app: &App, due: &DueDelivery, response: &PostOutcome, decision: RetryDecision) {
+fn log_outcome(
+    app: &App,
+    due: &DueDelivery,
+    trace: Option<TraceContext>,
+    response: &PostOutcome,
+    decision: RetryDecision,
+) {
     let Webhook { account, id: webhook, url, .. } = &due.webhook;
     let now = app.clock().monotonic();
     if decision == RetryDecision::Delivered {
@@ -179,15 +191,16 @@ fn log_outcome(app: &App, due: &DueDelivery, response: &PostOutcome, decision: R
     };
     // The rest of a URL is often a secret.
     let (origin, seq) = (origin(url), due.event.seq);
+    let trace_id = trace.map(|it| display(it.trace_id()));
     if !app.failure_log().is_first(*webhook, now) {
-        tracing::debug!(%account, %webhook, origin, seq, reason, "a delivery failed");
+        tracing::debug!(%account, %webhook, origin, seq, reason, trace_id, "a delivery failed");
         return;
     }
     if let Some(cause) = cause {
         tracing::warn!(%account, %webhook, %cause, "an endpoint cannot be used");
     }
     tracing::warn!(
-        %account, %webhook, origin, seq, reason,
+        %account, %webhook, origin, seq, reason, trace_id,
         "a delivery failed; further failures of this outage are logged at the level debug"
     );
 }
@@ -223,10 +236,12 @@ impl DeliveryStepOutcome {
     }
 }
 
-/// Builds the signed request for an event, in the format of its endpoint.
+/// Builds the signed request for an event, in the format of its endpoint. Each attempt is a span of
+/// its own in the trace of the request that caused the event.
 fn build_request(
     app: &App,
     due: &DueDelivery,
+    trace: Option<TraceContext>,
     now: Timestamp,
 ) -> Result<PostRequest, DecryptError> {
     let DueDelivery { webhook, event, .. } = due;
@@ -247,9 +262,11 @@ fn build_request(
         }
     };
     let headers = signature_headers.into_iter().chain([(signature::ID_HEADER, id)]);
-    let headers = headers.filter_map(|(name, value)| {
-        Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
-    });
+    let headers = headers.map(|(name, value)| (HeaderName::from_static(name), value));
+    let trace = trace.map(|trace| (TRACEPARENT, trace.with_span(random(app)).to_string()));
+    let headers = headers.chain(trace);
+    let headers =
+        headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)));
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(PostRequest {
         account: webhook.account,
@@ -289,9 +306,14 @@ fn retry_delay(retry_after: RetryAfter, now: Timestamp) -> Duration {
 
 /// A random number from 0 to 1 inclusive, for jitter.
 fn jitter(app: &App) -> f64 {
-    let mut byte = [0; 1];
-    app.webhooks().random.fill(&mut byte);
-    f64::from(byte[0]) / 255.0
+    let [byte] = random(app);
+    f64::from(byte) / 255.0
+}
+
+fn random<const LENGTH: usize>(app: &App) -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    app.webhooks().random.fill(&mut bytes);
+    bytes
 }
 
 fn saturating_add(start: Timestamp, duration: Duration) -> Timestamp {

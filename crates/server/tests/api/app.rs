@@ -56,6 +56,11 @@ impl TestApp {
         Self::begin(TestService::builder().store(wrap).limits(limits), Review::Auto).await
     }
 
+    /// A service whose account has automatic review.
+    pub(crate) async fn start_built(builder: ServiceBuilder) -> Self {
+        Self::begin(builder, Review::Auto).await
+    }
+
     async fn begin(builder: ServiceBuilder, review: Review) -> Self {
         let test = Self(builder.start());
         test.account_with("first", &[], KEY, TOKEN, review).await;

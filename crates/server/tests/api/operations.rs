@@ -1,12 +1,15 @@
 //! Liveness, readiness, metrics, problem pages, request ids and the access log.
 
 use axum::http::Method;
-use galley_server::workers::{Worker, run_supervised};
+use galley_server::{
+    LoggedRequests,
+    workers::{Worker, run_supervised},
+};
 use serde_json::Value;
 
 use super::app::{TestApp, hello, post, request};
-use crate::harness::TestResponse;
 use crate::harness::description::{V1, operations};
+use crate::harness::{TestResponse, TestService};
 
 #[tokio::test]
 async fn draining_ends_readiness_but_not_liveness() {
@@ -179,6 +182,28 @@ async fn the_access_log_has_one_json_line_per_request() {
     assert_eq!(facts, [("POST", route, 201), ("POST", route, 400), ("GET", "(none)", 404)]);
     assert!(lines[0]["token"].is_u64() && lines[1]["problem"] == "malformed-json");
     assert!(lines.iter().all(|it| it["request_id"].is_string() && it["took_us"].is_u64()));
+    assert!(lines.iter().all(|it| it["level"] == "INFO" && it["message"] == "request"), "{log}");
+    assert!(lines.iter().all(|it| it["trace_id"].is_null()), "no client named a trace: {log}");
+}
+
+/// The routes in the access log after a call of every path for operators, and one that fails.
+async fn logged_routes(logged: LoggedRequests) -> Vec<String> {
+    let app = TestApp::start_built(TestService::builder().logged(logged)).await;
+    for path in ["/healthz", "/readyz", "/metrics", "/healthz/", "/problems"] {
+        assert_eq!(app.send(request(Method::GET, path, "", "")).await.status, 200);
+    }
+    app.app.start_draining();
+    app.send(request(Method::GET, "/readyz", "", "")).await.problem(503, "not-ready");
+    let log = app.into_log();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.map(|line| format!("{} {}", line["route"].as_str().unwrap(), line["status"])).collect()
+}
+
+#[tokio::test]
+async fn successful_calls_of_monitoring_are_not_logged_unless_the_operator_wants_it() {
+    assert_eq!(logged_routes(LoggedRequests::Calls).await, ["/problems 200", "/readyz 503"]);
+    assert_eq!(logged_routes(LoggedRequests::None).await, [""; 0]);
+    assert_eq!(logged_routes(LoggedRequests::All).await.len(), 6);
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ use crate::{
         throttling, wrong_path,
     },
     app::App,
+    observability::trace_context::TraceContext,
 };
 
 /// Edges that exist only below the id of the caller's own account.
@@ -64,6 +65,8 @@ impl<'p> PathSegments<'p> {
 pub(super) struct Caller<S> {
     pub(super) account: Arc<Account>,
     pub(super) token: CredentialId,
+    /// The trace that the client named.
+    pub(super) trace: Option<TraceContext>,
     /// The token itself, which links to other pages contain.
     pub(super) secret: String,
     pub(super) version: String,
@@ -94,15 +97,17 @@ impl<S> Caller<S> {
         Author::token(self.token, at)
     }
 
-    /// A change of a template by this caller.
+    /// A change of a template by this caller. Its events get the trace of the request.
     pub(super) fn change(&self, app: &App, id: TemplateId) -> TemplateChange {
+        let at = app.clock().now();
+        app.event_traces().record(self.trace, self.account.id, id, at);
         TemplateChange {
             account: self.account.id,
             id,
             expected: None,
             review: self.account.review,
             actor: Actor::Token(self.token),
-            at: app.clock().now(),
+            at,
         }
     }
 }
@@ -174,6 +179,7 @@ impl<S: RequiredScope> Caller<S> {
         Ok(Self {
             account,
             token: token.credential.id,
+            trace: context.trace(),
             secret: secret.to_owned(),
             version: path.version.to_owned(),
             // Some clients percent-encode the colon in the id of an upload. No other character of

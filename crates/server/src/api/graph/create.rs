@@ -11,6 +11,7 @@ use galley_domain::{
     template::{Checked, Template},
 };
 use galley_store::{Actor, CreatedTemplate, Idempotency, NewTemplate, TranslationGroup};
+use jiff::Timestamp;
 
 use super::{body::GraphBody, caller::Caller, outcomes, samples};
 use crate::{
@@ -33,15 +34,19 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let account = caller.account.id;
     let CheckedBody { template, warnings, idempotency } = read(&app, account, key, body).await?;
+    let at = app.clock().now();
     let outcome = match template {
         Ok(template) => {
-            let new = new_template(&app, &caller, template, idempotency);
+            let new = new_template(&caller, template, idempotency, at);
             app.store().create_template(new).await?
         }
         Err(problem) => replay_or_reject(&app, account, idempotency, problem).await?,
     };
     let Created { template, replayed } = outcomes::created(outcome)?;
     let CreatedTemplate { id, status, category } = template;
+    if !replayed {
+        app.event_traces().record(caller.trace, account, id, at);
+    }
     let (status, category) = (status.as_str(), category.as_str());
     let body = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
     let mut response = json(StatusCode::OK, body);
@@ -90,10 +95,10 @@ async fn read(
 
 /// A template to store, in the translation group of its name.
 pub(super) fn new_template(
-    app: &App,
     caller: &Caller<Write>,
     template: Template,
     idempotency: Option<Idempotency>,
+    at: Timestamp,
 ) -> NewTemplate {
     let account = caller.account.id;
     NewTemplate {
@@ -105,6 +110,6 @@ pub(super) fn new_template(
         template,
         actor: Actor::Token(caller.token),
         idempotency,
-        at: app.clock().now(),
+        at,
     }
 }

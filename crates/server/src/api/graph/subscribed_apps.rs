@@ -42,7 +42,7 @@ pub(super) async fn subscribe(
     drop(body);
     let account = caller.account.id;
     app.webhooks().check_endpoint(account, &url, Some(&verify_token)).await.map_err(|error| {
-        error.log_hidden_cause(account);
+        error.log_hidden_cause(account, caller.trace);
         let problem = Problem::refused_endpoint(&error, "/override_callback_uri");
         match error {
             EndpointError::Verification(_) => problem.graph(NOT_VERIFIED),

@@ -9,6 +9,7 @@ use galley_domain::{
 };
 use galley_store::{Limit, ReadKind, StoreError};
 use jiff::Timestamp;
+use thiserror::Error;
 
 use super::{Extra, Problem, ProblemKind, Throttle};
 use crate::delivery::{EndpointError, UrlError};
@@ -72,6 +73,11 @@ impl Problem {
         };
         let problem = Self::of(ProblemKind::LimitReached).detail(detail);
         Self { extra: Extra::Limit(limit), ..problem }
+    }
+
+    /// The handler of the request has panicked. The panic hook has logged where and why.
+    pub(crate) fn handler_panicked() -> Self {
+        Self { cause: Some(Arc::new(HandlerPanicked)), ..Self::of(ProblemKind::Internal) }
     }
 
     /// The account or the address has to wait.
@@ -186,6 +192,11 @@ impl From<JsonError> for Problem {
         Self::of(ProblemKind::MalformedJson).detail(detail)
     }
 }
+
+/// The cause of a response whose handler has panicked.
+#[derive(Debug, Error)]
+#[error("the handler panicked; a line before this one says where and why")]
+struct HandlerPanicked;
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {

@@ -77,17 +77,20 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+/// A change of the template in the path. Its events get the trace of the request.
 fn change<S>(
     app: &App,
     caller: &Caller<S>,
     expected: Option<Vec<u64>>,
 ) -> Result<TemplateChange, Problem> {
+    let (id, at) = (caller.template_id()?, app.clock().now());
+    app.event_traces().record(caller.trace, caller.account.id, id, at);
     Ok(TemplateChange {
         account: caller.account.id,
-        id: caller.template_id()?,
+        id,
         expected,
         review: caller.account.review,
         actor: Actor::Token(caller.token),
-        at: app.clock().now(),
+        at,
     })
 }

@@ -136,7 +136,7 @@ async fn check_url(
 ) -> Result<(), Problem> {
     let account = caller.account.id;
     app.webhooks().check_endpoint(account, url, token).await.map_err(|error| {
-        error.log_hidden_cause(account);
+        error.log_hidden_cause(account, caller.trace);
         Problem::refused_endpoint(&error, "/url")
     })
 }
