@@ -3,11 +3,16 @@
 mod accounts;
 mod audit;
 mod files;
+mod store_copies;
 mod webhooks;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use clap_complete::Shell;
 use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use accounts::{
@@ -16,14 +21,31 @@ pub(crate) use accounts::{
 };
 pub(crate) use audit::AuditOptions;
 pub(crate) use files::{ConvertOptions, LintOptions};
+pub(crate) use store_copies::{BackupOptions, MigrateOptions, RestoreOptions};
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
     WebhookCommand,
 };
 
+use crate::terminal;
+
 /// A self-hosted message template service.
 #[derive(Debug, Parser)]
-#[command(name = "galley", version, about, max_term_width = 100)]
+#[command(
+    name = "galley",
+    version,
+    about,
+    max_term_width = 100,
+    styles = terminal::HELP,
+    after_help = "\
+First steps:
+  galley serve                  start with a new store in this directory
+  galley account create shop    create an account on the same store
+  galley config --default       print the settings file with all defaults
+
+Environment: GALLEY_ and the name of any setting in upper case, such as GALLEY_LISTEN. NO_COLOR turns \
+colours off."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -31,33 +53,45 @@ pub(crate) struct Arguments {
     pub(crate) common: Common,
 }
 
+/// The section of the help with the flags of every command.
+const GLOBAL: &str = "Global options";
+
 /// Flags of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// Settings file (default: galley.toml in the working directory, if it exists).
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL,
+        help = "Settings file (default: galley.toml in the working directory, if it exists) \
+                [env: GALLEY_CONFIG]")]
     pub(crate) config: Option<PathBuf>,
-    /// The database: sqlite:PATH or `postgres://USER@HOST/DATABASE`. Set a URL with a password in
-    /// `GALLEY_STORE`: other users can see arguments in the process list.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = GLOBAL,
+        help = "The database: sqlite:PATH or postgres://USER@HOST/DATABASE. Set a URL with a \
+                password in the environment: other users can see arguments [env: GALLEY_STORE]")]
     pub(crate) store: Option<String>,
-    /// Override any setting; may be repeated.
-    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE", help_heading = GLOBAL,
+        help = "Override any setting; may be repeated. In the environment: GALLEY_NAME")]
     pub(crate) set: Vec<String>,
     /// Print JSON instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the service.
+    #[command(after_help = "\
+Environment: any setting, such as GALLEY_LISTEN, and these secrets. Each can also come from a file: \
+append _FILE to the name and set it to the path.
+  GALLEY_SECRET_KEY       encrypts the signing secrets of webhooks at rest
+  GALLEY_BOOTSTRAP_KEY    with GALLEY_BOOTSTRAP_TOKEN: the credentials of the
+                          first account of an empty store
+
+SIGTERM and SIGHUP drain and stop the service, SIGINT (Ctrl-C) stops it sooner. A restart applies new \
+settings.")]
     Serve {
-        /// Address to listen on.
-        #[arg(long, value_name = "HOST:PORT")]
+        #[arg(long, value_name = "HOST:PORT", help = "Address to listen on [env: GALLEY_LISTEN]")]
         listen: Option<String>,
-        /// Format of log lines: human or json.
-        #[arg(long, value_name = "FORMAT")]
+        #[arg(long, value_name = "FORMAT", value_parser = ["human", "json"],
+            help = "Format of log lines [env: GALLEY_LOG_FORMAT]")]
         log_format: Option<String>,
         /// Create an empty store even if an earlier one has left its search index behind.
         #[arg(long)]
@@ -93,7 +127,11 @@ pub(crate) enum Command {
     /// Convert template files from one rulebook to the other and report the differences.
     Convert(ConvertOptions),
     /// Show the effective settings and the source of each.
-    Config,
+    Config {
+        /// Print the commented settings file with all defaults instead, as a start for a galley.toml.
+        #[arg(long, conflicts_with = "json")]
+        default: bool,
+    },
     /// Check the store: schema version, settings, integrity, permissions, clock.
     Doctor {
         /// Confirm the present time after the clock has jumped ahead, so that retention continues.
@@ -104,17 +142,23 @@ pub(crate) enum Command {
         count_bytes: bool,
     },
     /// Write a consistent copy of the store to a new file, also while the service runs.
-    Backup {
-        /// The file to create.
-        path: PathBuf,
-        /// Keep the copy even if some of its rows do not match their checksums.
-        #[arg(long)]
-        allow_damaged: bool,
-    },
+    Backup(BackupOptions),
     /// Create a store from a backup.
     Restore(RestoreOptions),
     /// Copy a SQLite store into an empty PostgreSQL database.
     Migrate(MigrateOptions),
+    /// Print a script that completes commands and flags in a shell.
+    #[command(after_help = "\
+Examples:
+  galley completions bash > /etc/bash_completion.d/galley
+  galley completions zsh > ~/.zfunc/_galley      (with ~/.zfunc in fpath)
+  galley completions fish > ~/.config/fish/completions/galley.fish
+
+Write the script again after an upgrade.")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -142,10 +186,10 @@ pub(crate) struct TemplateFilter {
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Only templates with this status.
-    #[arg(long, value_parser = status)]
+    #[arg(long, ignore_case = true, value_parser = one_of(Status::VALUES, Status::parse))]
     pub(crate) status: Option<Status>,
     /// Only templates of this category.
-    #[arg(long, value_parser = category)]
+    #[arg(long, ignore_case = true, value_parser = one_of(Category::VALUES, Category::parse))]
     pub(crate) category: Option<Category>,
     /// Only templates in this language.
     #[arg(long)]
@@ -153,14 +197,6 @@ pub(crate) struct TemplateFilter {
     /// Maximum number of templates (default: 1000).
     #[arg(long, value_name = "NUMBER")]
     pub(crate) limit: Option<usize>,
-}
-
-fn status(value: &str) -> Result<Status, String> {
-    Status::parse(value).ok_or_else(|| format!("expected one of {}", Status::VALUES.join(", ")))
-}
-
-fn category(value: &str) -> Result<Category, String> {
-    Category::parse(value).ok_or_else(|| format!("expected one of {}", Category::VALUES.join(", ")))
 }
 
 #[derive(Debug, Subcommand)]
@@ -194,59 +230,11 @@ pub(crate) struct ReviewArguments {
     pub(crate) reason: Option<String>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The backup is checked first. An existing store is never overwritten, and leftover files of another
-store beside it are refused: the message says how to move them away.
-
-The store is then as it was when the backup was made; later writes are missing. Credentials that were
-revoked later are valid again: revoke them once more. Pending deliveries are sent again.
-
-Example:
-  galley restore /backup/galley-2026-11-15.db --store sqlite:/var/lib/galley/galley.db
-
-For PostgreSQL: restore its own backups with pg_restore. Move a backup of a SQLite store with
-  galley migrate --from sqlite:/backup/galley-2026-11-15.db --to postgres://galley@db/galley")]
-pub(crate) struct RestoreOptions {
-    /// The backup.
-    #[arg(required_unless_present = "from")]
-    path: Option<PathBuf>,
-    /// The backup, as a flag.
-    #[arg(long, value_name = "PATH", conflicts_with = "path")]
-    from: Option<PathBuf>,
-    /// Restore the backup even if it is damaged.
-    #[arg(long)]
-    pub(crate) allow_damaged: bool,
-}
-
-impl RestoreOptions {
-    /// The path of the backup.
-    pub(crate) fn backup(&self) -> PathBuf {
-        self.path.clone().or_else(|| self.from.clone()).unwrap_or_default()
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Stop the service first and start it with the new store afterwards: writes to the old store during the
-copy would be missing. A file that is in use is refused, and it stays locked until the command ends.
-
-If the command is interrupted, run it again: it continues where it stopped. Galley does not open the
-target until all rows are copied and compared. A file written by `galley backup` works as well.
-
-Use the same GALLEY_SECRET_KEY with the new store. The service rebuilds the search index when it starts.
-
-Examples:
-  galley migrate --from sqlite:/var/lib/galley/galley.db --to postgres://galley@db/galley
-  GALLEY_STORE=postgres://galley:PASSWORD@db/galley galley migrate --from sqlite:galley.db
-
-Exit code: 0 if everything is copied and equal, 1 otherwise.")]
-pub(crate) struct MigrateOptions {
-    /// The store to copy: sqlite:PATH.
-    #[arg(long, value_name = "URL")]
-    pub(crate) from: String,
-    /// The target: `postgres://USER@HOST/DATABASE` (default: the setting `store`, so that a password
-    /// need not be typed).
-    #[arg(long, value_name = "URL")]
-    pub(crate) to: Option<String>,
+/// Accepts one of these words. Help, errors and completions list them.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    words: &[&'static str],
+    parse: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> + use<T> {
+    PossibleValuesParser::new(words.iter().copied())
+        .try_map(move |word| parse(&word).ok_or("there is no such value"))
 }

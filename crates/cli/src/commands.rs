@@ -3,6 +3,7 @@
 mod accounts;
 mod audit;
 mod backup;
+mod completions;
 mod config;
 mod convert;
 mod credentials;
@@ -12,6 +13,7 @@ mod first_run;
 mod lint;
 mod migrate;
 mod plain_secrets;
+mod progress;
 mod restore;
 mod serve;
 mod templates;
@@ -34,6 +36,7 @@ use crate::{
     clock::SystemClock,
     diagnostics,
     settings::{RawSettings, Settings, StoreUrl},
+    terminal,
 };
 
 /// How long the exit of the service waits for the reader of its log.
@@ -49,6 +52,14 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Command::Convert(options) = &command {
         return Ok(convert::run(options, common.json));
     }
+    if let Command::Completions { shell } = command {
+        completions::print(shell);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Command::Config { default: true } = command {
+        config::print_defaults();
+        return Ok(ExitCode::SUCCESS);
+    }
     let flags = match &command {
         Command::Serve { listen, log_format, .. } => {
             vec![("listen", listen.clone()), ("log_format", log_format.clone())]
@@ -63,7 +74,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return serve_with_log(&raw, new_store);
     }
     print_warnings(&raw);
-    if matches!(command, Command::Config) {
+    if matches!(command, Command::Config { .. }) {
         config::show(&raw, common.json);
         raw.settings()?;
         return Ok(ExitCode::SUCCESS);
@@ -74,12 +85,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Doctor { accept_clock, count_bytes } => {
                 doctor::check(&settings, accept_clock, count_bytes, common.json).await
             }
-            Command::Backup { path, allow_damaged } => {
-                backup::backup(&settings, &path, allow_damaged, common.json).await
-            }
+            Command::Backup(options) => backup::backup(&settings, &options, common.json).await,
             Command::Restore(options) => restore::restore(&settings, &options, common.json),
             Command::Migrate(options) => migrate::migrate(&settings, &options, common.json).await,
-            Command::Serve { .. } | Command::Config => Ok(ExitCode::SUCCESS),
             Command::Webhook(WebhookCommand::Listen(options)) => {
                 webhooks::listen(options, &raw, common.json).await?;
                 Ok(ExitCode::SUCCESS)
@@ -93,6 +101,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     Command::Review(command) => templates::review(&context, command).await?,
                     Command::Events(options) => events::events(&context, options).await?,
                     Command::Audit(options) => audit::audit(&context, &options).await?,
+                    Command::Webhook(WebhookCommand::Test(endpoint)) => {
+                        return webhooks::test(&context, &settings.webhooks, &endpoint).await;
+                    }
                     Command::Webhook(command) => {
                         webhooks::webhook(&context, &settings.webhooks, command).await?;
                     }
@@ -112,7 +123,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn print_warnings(raw: &RawSettings) {
     for warning in raw.warnings() {
-        let _ = writeln!(std::io::stderr(), "warning: {warning}");
+        terminal::print_warning(warning);
     }
 }
 

@@ -3,8 +3,7 @@
 
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
-    fmt,
-    io::{self, IsTerminal as _},
+    fmt, io,
     panic::PanicHookInfo,
     sync::Arc,
 };
@@ -18,7 +17,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use crate::{clock::SystemClock, settings::Settings};
+use crate::{clock::SystemClock, settings::Settings, terminal};
 
 /// Starts the log of this process. The caller flushes it before the process exits.
 pub(crate) fn start(settings: &Settings) -> io::Result<LogWriter> {
@@ -29,7 +28,7 @@ pub(crate) fn start(settings: &Settings) -> io::Result<LogWriter> {
         .with_max_level(settings.log_level)
         .with_target(false)
         .with_timer(LogTimer)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(terminal::use_colour(&io::stderr()))
         // They would be printed to standard error directly.
         .log_internal_errors(false)
         .with_writer(move || writer.clone());

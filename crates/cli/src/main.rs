@@ -7,8 +7,9 @@ mod diagnostics;
 mod secrets;
 mod settings;
 mod table;
+mod terminal;
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 
@@ -23,8 +24,7 @@ fn main() -> ExitCode {
     match commands::run(Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {
-            // Standard error may be closed.
-            let _ = writeln!(std::io::stderr(), "galley: {error:#}");
+            terminal::print_error(format_args!("{error:#}"));
             ExitCode::FAILURE
         }
     }

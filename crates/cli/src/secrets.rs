@@ -8,6 +8,8 @@ use anyhow::{Context as _, bail};
 use galley_domain::account;
 use galley_server::delivery::Random;
 
+use crate::terminal;
+
 /// URL-safe characters. Their number is a power of two, so that all are equally likely.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -53,7 +55,7 @@ pub(crate) fn chosen(what: &str, secret: String) -> anyhow::Result<String> {
         );
     }
     if is_weak(&secret) {
-        eprintln!("warning: the {what} is weak; {STRONG_SECRET}");
+        terminal::print_warning(format_args!("the {what} is weak; {STRONG_SECRET}"));
     }
     Ok(secret)
 }

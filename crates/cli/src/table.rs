@@ -2,8 +2,15 @@
 
 use std::io::{self, Write as _};
 
+use clap::builder::styling::Style;
 use comfy_table::{Table, presets};
 use serde_json::Value;
+
+use crate::terminal::{self, BOLD, GREEN, RED, YELLOW};
+
+/// Words at the end of a row that have a colour.
+const VERDICTS: [(&str, Style); 5] =
+    [("good", GREEN), ("same", GREEN), ("WARNING", YELLOW), ("BAD", RED), ("DIFFERENT", RED)];
 
 /// Prints rows as a table, or as a JSON list of objects.
 pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
@@ -17,7 +24,8 @@ pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {
     for row in rows {
         table.add_row(row.iter().map(plain));
     }
-    print_line(&table.trim_fmt());
+    let table = table.trim_fmt();
+    print_line(&if terminal::use_colour(&io::stdout()) { coloured(&table) } else { table });
 }
 
 /// Prints one record: a line per member, or a JSON object. Absent values are omitted.
@@ -42,6 +50,21 @@ pub(crate) fn try_print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }
 
+/// The table with its header and the verdicts of its rows in colour.
+fn coloured(table: &str) -> String {
+    let lines = table.lines().enumerate().map(|(index, line)| {
+        if index == 0 {
+            return format!("{BOLD}{line}{BOLD:#}");
+        }
+        let verdict = VERDICTS.iter().find_map(|(word, style)| {
+            let rest = line.strip_suffix(word).filter(|rest| rest.ends_with("  "))?;
+            Some(format!("{rest}{style}{word}{style:#}"))
+        });
+        verdict.unwrap_or_else(|| line.to_owned())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn object(columns: &[&str], row: Vec<Value>) -> Value {
     let members = columns.iter().map(|column| (*column).to_owned()).zip(row);
     Value::Object(members.filter(|(_, value)| !value.is_null()).collect())
@@ -53,5 +76,20 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_and_the_verdict_of_a_row_are_coloured() {
+        let shown = coloured(" SUBJECT  VERDICT\n journal  good\n goods    BAD\n not good");
+        assert_eq!(
+            shown,
+            "\u{1b}[1m SUBJECT  VERDICT\u{1b}[0m\n journal  \u{1b}[32mgood\u{1b}[0m\n \
+             goods    \u{1b}[1m\u{1b}[31mBAD\u{1b}[0m\n not good"
+        );
     }
 }

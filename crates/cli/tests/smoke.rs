@@ -26,6 +26,7 @@ mod smoke {
     mod first_run;
     mod framing;
     mod graph;
+    mod help;
     mod kill;
     mod lint;
     mod log_pipe;
@@ -40,5 +41,8 @@ mod smoke {
     mod sockets;
     mod stop;
     mod store_files;
+    #[cfg(target_os = "linux")]
+    mod terminal;
+    mod webhook_test;
     mod webhooks;
 }

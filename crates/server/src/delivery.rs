@@ -1,8 +1,9 @@
 //! Webhook delivery: signs events and sends them to endpoints, protected against SSRF.
 //!
 //! `ssrf` decides which addresses Galley may connect to, `http_client` sends the requests,
-//! `signature` signs them, and `keyring` encrypts the signing secrets at rest. `meta_payload`,
-//! `endpoint_verification` and `meta_signature` implement Meta's format.
+//! `signed_request` and `signature` sign them, and `keyring` encrypts the signing secrets at rest.
+//! `meta_payload`, `endpoint_verification` and `meta_signature` implement Meta's format. `test_event`
+//! is what an operator sends to try an endpoint.
 
 mod context;
 mod endpoint_verification;
@@ -13,13 +14,15 @@ pub(crate) mod meta_payload;
 pub(crate) mod meta_signature;
 mod resolve;
 pub(crate) mod signature;
+mod signed_request;
 mod ssrf;
+mod test_event;
 
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;
 pub use http_client::{
-    Failure, FailureKind, GetResponse, HttpWebhookClient, PostOutcome, PostReport, PostRequest,
-    RetryAfter, WebhookClient, trusted_roots,
+    Failure, FailureKind, HttpWebhookClient, PostOutcome, PostReport, PostRequest, ResponseStart,
+    RetryAfter, TestReport, WebhookClient, trusted_roots,
 };
 pub use keyring::{DecryptError, InvalidKeyLength, Keyring};
 pub use listen::{ReceivedDelivery, SignatureCheck, WebhookReceiver};

@@ -4,6 +4,7 @@
 
 mod activity;
 mod clock_guard;
+mod copy_phase;
 mod decisions;
 mod encoding;
 mod error;
@@ -25,6 +26,7 @@ mod stored_row;
 pub mod testing;
 
 pub use clock_guard::ClockStatus;
+pub use copy_phase::{CopyPhase, PhaseObserver};
 pub use encoding::origin;
 pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;

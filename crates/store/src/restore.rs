@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::{
-    StoreError,
+    CopyPhase, PhaseObserver, StoreError,
     partial_file::{PartialFile, PartialFileError, with_suffix},
-    sqlite::{backup::find_damage, connection, schema, store_files::STORE_FILE_SUFFIXES},
+    sqlite::{
+        backup::{find_damage, writing},
+        connection, schema,
+        store_files::STORE_FILE_SUFFIXES,
+    },
 };
 
 /// Suffix of the temporary file.
@@ -72,11 +76,17 @@ impl From<PartialFileError> for RestoreError {
 }
 
 /// Checks the backup, copies it to a temporary file beside the store, and renames that file. Restores
-/// a damaged backup only if that is allowed.
-pub fn restore(backup: &Path, store: &Path, allow_damaged: bool) -> Result<Restored, RestoreError> {
+/// a damaged backup only if that is allowed. The observer gets each phase when it begins.
+pub fn restore(
+    backup: &Path,
+    store: &Path,
+    allow_damaged: bool,
+    observer: PhaseObserver<'_>,
+) -> Result<Restored, RestoreError> {
     refuse_occupied(store)?;
     let unusable = |error: StoreError| RestoreError::Backup(backup.to_owned(), error);
     let source = connection::open_to_copy(backup).map_err(unusable)?;
+    observer(CopyPhase::Checking);
     if let Some(error) = find_damage(&source).map_err(unusable)?
         && !allow_damaged
     {
@@ -85,6 +95,7 @@ pub fn restore(backup: &Path, store: &Path, allow_damaged: bool) -> Result<Resto
     let schema = schema::version(&source).map_err(unusable)?;
     let temporary = PartialFile::lock(with_suffix(store, TEMPORARY_SUFFIX))?;
     let failed = |error| RestoreError::Write(temporary.path().to_owned(), error);
+    observer(writing(&source, temporary.path()).map_err(unusable)?);
     let counts = write(&source, temporary.path()).map_err(failed)?;
     // A service may have been started since the first check.
     refuse_occupied(store)?;

@@ -22,7 +22,7 @@ use crate::{
     DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
     EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
     ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict, NewAccount,
-    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, RecordAttemptOutcome,
+    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome,
     RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
     RotateOutcome, SecretHash, StatisticsStore, Store, StoreActivity, StoreError, StoreStatistics,
     StoredSecret, StoredTemplate, TemplateChange, TemplateStore, Upload, UploadStore,
@@ -290,7 +290,9 @@ with_faults! {
         count_stored_bytes(all: bool) -> usize;
         ping() -> ();
         check_integrity() -> Vec<Finding>;
-        backup<'path>(path: &'path Path, allow_damaged: bool) -> ();
+        backup<'path, 'observer>(
+            path: &'path Path, allow_damaged: bool, observer: PhaseObserver<'observer>
+        ) -> ();
     }
     StatisticsStore {
         statistics() -> StoreStatistics;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use galley_domain::{rulebook::Rulebook, template::Review};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
@@ -13,11 +14,13 @@ pub(crate) enum AccountCommand {
         /// A phone number id that it owns; may be repeated. Without one, it accepts any unclaimed id.
         #[arg(long = "phone", value_name = "ID")]
         phones: Vec<String>,
-        /// The rulebook of its templates: v1 or whatsapp.
-        #[arg(long, default_value = "v1")]
+        /// The rulebook of its templates.
+        #[arg(long, default_value = "v1",
+            value_parser = PossibleValuesParser::new(Rulebook::ALL.iter().map(|it| it.name)))]
         rulebook: String,
-        /// How its templates are reviewed: auto or manual.
-        #[arg(long, default_value = "auto")]
+        /// How its templates are reviewed.
+        #[arg(long, default_value = "auto",
+            ignore_case = true, value_parser = PossibleValuesParser::new(Review::VALUES.iter().copied()))]
         review: String,
         #[command(flatten)]
         secrets: AccountSecrets,
@@ -30,6 +33,7 @@ pub(crate) enum AccountCommand {
         account: String,
     },
     /// Set the limits of an account. Limits that are not named stay as they are.
+    #[command(override_usage = "galley account limit [OPTIONS] <ACCOUNT> [TEMPLATES|none]")]
     Limit {
         /// Its name or id.
         account: String,

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::TypedValueParser};
 use galley_domain::rulebook::Rulebook;
+
+use super::one_of;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -16,7 +18,7 @@ pub(crate) struct LintOptions {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The rulebook to check against.
-    #[arg(long, default_value = "v1", value_parser = rulebook)]
+    #[arg(long, default_value = "v1", value_parser = rulebook())]
     pub(crate) rulebook: &'static Rulebook,
     /// Treat warnings as errors in the exit code.
     #[arg(long)]
@@ -29,7 +31,7 @@ pub(crate) struct LintOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The document is written to standard output, the report to standard error.
-Exit code: 0 if everything is converted completely, 1 if something is lost or incomplete, 2 if a
+Exit code: 0 if everything is converted completely, 1 if something is lost or incomplete, 2 if a \
 document is not converted because it cannot be read or written, or its own rulebook refuses it.")]
 pub(crate) struct ConvertOptions {
     /// Files with a template document or a list of them, directories (all *.json below them), or -
@@ -37,10 +39,10 @@ pub(crate) struct ConvertOptions {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The rulebook of the files.
-    #[arg(long, value_parser = rulebook)]
+    #[arg(long, value_parser = rulebook())]
     pub(crate) from: &'static Rulebook,
     /// The rulebook to convert them to.
-    #[arg(long, value_parser = rulebook)]
+    #[arg(long, value_parser = rulebook())]
     pub(crate) to: &'static Rulebook,
     /// Output file for a single document (default: standard output).
     #[arg(short, long, value_name = "FILE", conflicts_with = "output_dir")]
@@ -50,7 +52,7 @@ pub(crate) struct ConvertOptions {
     pub(crate) output_dir: Option<PathBuf>,
 }
 
-fn rulebook(name: &str) -> Result<&'static Rulebook, String> {
-    let names = || Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect::<Vec<_>>();
-    Rulebook::by_name(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
+fn rulebook() -> impl TypedValueParser<Value = &'static Rulebook> {
+    let names: Vec<&str> = Rulebook::ALL.iter().map(|rulebook| rulebook.name).collect();
+    one_of(&names, Rulebook::by_name)
 }

@@ -9,6 +9,8 @@ use galley_domain::{
     webhook::{Format, delivery::DeliveryStatus},
 };
 
+use super::one_of;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 With --json, each event is one line: the same object as in the API and in webhooks.
@@ -36,10 +38,11 @@ pub(crate) enum WebhookCommand {
         /// The URL that events are sent to.
         url: String,
         /// Only events of this type; may be repeated (default: all types).
-        #[arg(long = "event", value_name = "TYPE", value_parser = event)]
+        #[arg(long = "event", value_name = "TYPE", ignore_case = true, value_parser = one_of(EventType::VALUES, EventType::parse))]
         events: Vec<EventType>,
         /// Payload format: galley, as in the event feed; or whatsapp, as in Meta's webhooks.
-        #[arg(long, default_value = Format::Galley.as_str(), value_parser = format)]
+        #[arg(long, default_value = Format::Galley.as_str(),
+            ignore_case = true, value_parser = one_of(Format::VALUES, Format::parse))]
         format: Format,
         #[command(flatten)]
         secrets: EndpointSecrets,
@@ -52,6 +55,7 @@ pub(crate) enum WebhookCommand {
     /// Show one endpoint.
     Show(Endpoint),
     /// Change the URL or the event types of an endpoint.
+    #[command(override_usage = "galley webhook change [OPTIONS] <ACCOUNT> <ID>")]
     Change {
         #[command(flatten)]
         endpoint: Endpoint,
@@ -77,8 +81,8 @@ pub(crate) enum WebhookCommand {
     Deliveries {
         #[command(flatten)]
         endpoint: Endpoint,
-        /// Only deliveries with this status: waiting, delivered or failed.
-        #[arg(long, value_parser = delivery_status)]
+        /// Only deliveries with this status.
+        #[arg(long, ignore_case = true, value_parser = one_of(DeliveryStatus::VALUES, DeliveryStatus::parse))]
         status: Option<DeliveryStatus>,
         /// Only deliveries of events before this number.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=MAX_SAFE_INTEGER))]
@@ -88,12 +92,26 @@ pub(crate) enum WebhookCommand {
         limit: usize,
     },
     /// Deliver events again.
+    #[command(
+        override_usage = "galley webhook replay <ACCOUNT> <ID> <--event <NUMBER>|--since <WHEN>>"
+    )]
     Replay {
         #[command(flatten)]
         endpoint: Endpoint,
         #[command(flatten)]
         what: ReplayChoice,
     },
+    /// Send a signed test event to an endpoint, now, and show its response. Changes nothing.
+    #[command(after_help = "\
+The test takes the path of a delivery: the same checks of the address, signature, headers and time \
+limit. It is sent once, to a disabled endpoint, too, and leaves no trace in the event feed, the \
+deliveries or the state of the endpoint.
+
+The settings webhooks_allow_private and webhooks_timeout and GALLEY_SECRET_KEY have to be those of the \
+service.
+
+Exit code: 0 if the endpoint accepted the event with a status of 200 to 299, 1 otherwise.")]
+    Test(Endpoint),
     /// Receive and show deliveries, to develop a receiver.
     Listen(ListenOptions),
 }
@@ -138,7 +156,7 @@ pub(crate) struct EndpointChange {
     #[arg(long, value_name = "FILE")]
     pub(crate) verify_token_file: Option<PathBuf>,
     /// Only events of this type; may be repeated. Replaces the previous types.
-    #[arg(long = "event", value_name = "TYPE", value_parser = event)]
+    #[arg(long = "event", value_name = "TYPE", ignore_case = true, value_parser = one_of(EventType::VALUES, EventType::parse))]
     pub(crate) events: Vec<EventType>,
     /// Events of all types.
     #[arg(long, conflicts_with = "events")]
@@ -161,13 +179,20 @@ pub(crate) struct ListenOptions {
     /// Address to listen on.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8090")]
     pub(crate) listen: String,
-    /// The webhook's secret, to verify signatures (default: the environment variable
-    /// `GALLEY_WEBHOOK_SECRET`). Other users can see it in the process list.
-    #[arg(long, conflicts_with = "secret_file")]
+    #[arg(
+        long,
+        conflicts_with = "secret_file",
+        help = "\
+        The webhook's secret, to verify signatures. Other users can see it in the process list \
+        [env: GALLEY_WEBHOOK_SECRET]"
+    )]
     pub(crate) secret: Option<String>,
-    /// The file with the webhook's secret; `-` for standard input (default: the file that
-    /// `GALLEY_WEBHOOK_SECRET_FILE` names).
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "\
+        The file with the webhook's secret; `-` for standard input [env: GALLEY_WEBHOOK_SECRET_FILE]"
+    )]
     pub(crate) secret_file: Option<PathBuf>,
     /// The verify token of an endpoint with the format whatsapp: a verification request with this
     /// token gets its challenge back. Other users can see it in the process list.
@@ -180,18 +205,4 @@ pub(crate) struct ListenOptions {
     #[arg(long, value_name = "STATUS", default_value_t = 200,
         value_parser = clap::value_parser!(u16).range(200..=599))]
     pub(crate) answer: u16,
-}
-
-fn event(value: &str) -> Result<EventType, String> {
-    EventType::parse(value)
-        .ok_or_else(|| format!("expected one of {}", EventType::VALUES.join(", ")))
-}
-
-fn format(value: &str) -> Result<Format, String> {
-    Format::parse(value).ok_or_else(|| format!("expected one of {}", Format::VALUES.join(", ")))
-}
-
-fn delivery_status(value: &str) -> Result<DeliveryStatus, String> {
-    DeliveryStatus::parse(value)
-        .ok_or_else(|| format!("expected one of {}", DeliveryStatus::VALUES.join(", ")))
 }

@@ -20,7 +20,7 @@ use super::lint::{
     files::{Input, InputFiles, ReadError},
     human,
 };
-use crate::{arguments::ConvertOptions, table};
+use crate::{arguments::ConvertOptions, table, terminal};
 
 /// Exit code: something is lost or incomplete.
 const EXIT_INCOMPLETE: u8 = 1;
@@ -38,7 +38,7 @@ struct Converted {
 /// Converts the files, writes the documents and prints the report.
 pub(super) fn run(options: &ConvertOptions, json: bool) -> ExitCode {
     let code = convert(options, json).unwrap_or_else(|error| {
-        eprintln!("galley: {error:#}");
+        terminal::print_error(format_args!("{error:#}"));
         EXIT_NOT_CONVERTED
     });
     ExitCode::from(code)
@@ -139,12 +139,12 @@ impl Converted {
 
 fn print_results(files: &[Converted], unwritten: usize, read_errors: &[ReadError], json: bool) {
     for ReadError { file, error } in read_errors {
-        eprintln!("galley: {}: {error}", file.replace(char::is_control, "·"));
+        terminal::print_error(format_args!("{}: {error}", file.replace(char::is_control, "·")));
     }
     if json {
         return table::print_line(&to_json(files, read_errors).to_string());
     }
-    let use_colour = lint::use_colour(&io::stderr());
+    let use_colour = terminal::use_colour(&io::stderr());
     for file in files.iter().filter(|file| !file.report.diagnostics.is_empty()) {
         eprint!("{}", human::show(&file.report, use_colour));
     }

@@ -9,7 +9,7 @@ use galley_server::Clock as _;
 use galley_store::{ClockStatus, Finding, SchemaPolicy, Store};
 use jiff::Timestamp;
 
-use super::plain_secrets;
+use super::{plain_secrets, progress::ProgressLine};
 use crate::{
     clock::SystemClock,
     settings::{Settings, StoreUrl},
@@ -27,6 +27,7 @@ pub(super) async fn check(
     count_bytes: bool,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
+    let progress = ProgressLine::start("opening the store");
     // Opening the store runs the start-up checks.
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
     let now = SystemClock::new().now();
@@ -34,11 +35,13 @@ pub(super) async fn check(
         accept(&*store, now).await?;
     }
     if count_bytes {
+        progress.doing("counting the stored bytes");
         store.count_stored_bytes(true).await.context(
             "the stored bytes could not be counted. If the store has an older schema, start \
              `galley serve` once, then run the command again",
         )?;
     }
+    progress.doing(&format!("checking the store {}", settings.store));
     let mut findings = store.check_integrity().await?;
     findings.extend(permissions(settings));
     findings.extend(store.check_clock(now).await?.map(|status| clock(status, now)));
@@ -53,6 +56,7 @@ pub(super) async fn check(
         Err(error) => (error.to_string(), BAD),
     };
     rows.push(("webhook secrets", seen, verdict));
+    drop(progress);
     let good = rows.iter().all(|(.., verdict)| *verdict != BAD);
     let rows = rows
         .into_iter()

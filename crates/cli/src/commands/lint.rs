@@ -8,7 +8,7 @@ pub(super) mod human;
 mod lines;
 mod source;
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use self::{
     check::{Checker, Diagnostic, Report, Severity},
     files::{InputFiles, ReadError},
 };
-use crate::{arguments::LintOptions, table};
+use crate::{arguments::LintOptions, table, terminal};
 
 /// Exit code: some file has errors.
 const EXIT_ERRORS: u8 = 1;
@@ -47,7 +47,7 @@ pub(super) fn run(options: &LintOptions, json: bool) -> ExitCode {
 
 fn print_results(reports: &[Report], read_errors: &[ReadError], options: &LintOptions, json: bool) {
     for ReadError { file, error } in read_errors {
-        eprintln!("galley: {}: {error}", file.replace(char::is_control, "·"));
+        terminal::print_error(format_args!("{}: {error}", file.replace(char::is_control, "·")));
     }
     if json {
         return table::print_line(&document(reports, read_errors).to_string());
@@ -58,20 +58,13 @@ fn print_results(reports: &[Report], read_errors: &[ReadError], options: &LintOp
             |it: &ReadError| table::print_line(&github::unreadable(&it.file, &it.error));
         read_errors.iter().for_each(unreadable);
     } else {
-        let use_colour = use_colour(&std::io::stdout());
+        let use_colour = terminal::use_colour(&std::io::stdout());
         for report in reports.iter().filter(|report| !report.diagnostics.is_empty()) {
             table::print_line(human::show(report, use_colour).trim_end_matches('\n'));
             table::print_line("");
         }
     }
     table::print_line(&Count::of(reports).summary(options.deny_warnings, read_errors.len()));
-}
-
-/// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
-pub(super) fn use_colour(to: &impl IsTerminal) -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
-    to.is_terminal() && !plain
 }
 
 struct Count {

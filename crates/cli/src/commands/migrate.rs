@@ -1,17 +1,14 @@
 //! `galley migrate`: copies a SQLite store into an empty PostgreSQL database.
 
-use std::{
-    io::{IsTerminal as _, stderr},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use galley_store::{
     StoreError,
     migrate::{Comparison, MigrateError, MigrationPhase, Progress, migrate as migrate_store},
 };
-use indicatif::{ProgressBar, ProgressStyle};
 
+use super::progress::ProgressLine;
 use crate::{
     arguments::MigrateOptions,
     settings::{Settings, StoreUrl, store_url},
@@ -37,9 +34,9 @@ pub(super) async fn migrate(
     if !path.exists() {
         bail!("there is no store {from}; check --from");
     }
-    let mut display = ProgressDisplay::default();
+    let mut display = ProgressDisplay::new();
     let outcome = migrate_store(path, address, |progress| display.update(progress)).await;
-    display.finish();
+    drop(display);
     let compared = outcome.map_err(|error| {
         let again = matches!(
             &error,
@@ -85,13 +82,16 @@ fn print_comparison(compared: &[Comparison], json: bool) {
 }
 
 /// Progress output: a bar on a terminal, otherwise one line per table.
-#[derive(Default)]
 struct ProgressDisplay {
-    bar: Option<ProgressBar>,
+    line: ProgressLine,
     at: Option<(MigrationPhase, &'static str)>,
 }
 
 impl ProgressDisplay {
+    fn new() -> Self {
+        Self { line: ProgressLine::start("opening both stores"), at: None }
+    }
+
     fn update(&mut self, progress: Progress) {
         let Progress { phase, table, rows, total } = progress;
         let before = self.at.replace((phase, table));
@@ -99,33 +99,13 @@ impl ProgressDisplay {
             MigrationPhase::Copying => "copying",
             MigrationPhase::Comparing => "comparing",
         };
-        if stderr().is_terminal() {
+        if self.line.is_shown() {
             if before.is_none_or(|(former, _)| former != phase) {
-                self.finish();
-                self.bar = Some(bar(rows, total));
+                self.line.count_rows(rows, total);
             }
-            if let Some(bar) = &self.bar {
-                bar.set_message(format!("{action} {table}"));
-                bar.set_position(rows);
-            }
+            self.line.rows(format!("{action} {table}"), rows);
         } else if before != self.at {
             eprintln!("{action} {table}: {rows} of {total} rows");
         }
     }
-
-    fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// A progress bar on standard error. The time left ignores rows that an earlier run copied.
-fn bar(done: u64, of: u64) -> ProgressBar {
-    let template = "{msg:<26} {wide_bar} {human_pos}/{human_len} rows, {eta} left";
-    let style = ProgressStyle::with_template(template);
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(of).with_style(style).with_position(done);
-    bar.reset_eta();
-    bar
 }

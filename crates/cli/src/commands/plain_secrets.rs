@@ -6,6 +6,8 @@ use std::sync::Arc;
 use galley_server::delivery::Keyring;
 use galley_store::{Store, StoreError, StoredSecret};
 
+use crate::terminal;
+
 /// How to encrypt secrets that are stored in plain text.
 const REMEDY: &str = "set GALLEY_SECRET_KEY, the same for the service and the command line, then run \
                       `galley webhook rotate ACCOUNT ID` for each endpoint";
@@ -60,6 +62,8 @@ pub(super) async fn log(store: Arc<dyn Store>, keyring: Keyring) {
 /// Warns after a secret was stored, if it is in plain text.
 pub(super) fn warn_if_plain(stored: &StoredSecret) {
     if Keyring::is_plain(stored) {
-        eprintln!("warning: the secret of this webhook is stored in plain text: {REMEDY}");
+        terminal::print_warning(format_args!(
+            "the secret of this webhook is stored in plain text: {REMEDY}"
+        ));
     }
 }

@@ -5,6 +5,7 @@ use std::{fmt::Display, process::ExitCode};
 use anyhow::bail;
 use galley_store::restore::{RestoreError, restore as restore_store};
 
+use super::progress::ProgressLine;
 use crate::{
     arguments::RestoreOptions,
     settings::{Settings, StoreUrl},
@@ -29,7 +30,11 @@ pub(super) fn restore(
             quoted(format_args!("sqlite:{}", backup.display()))
         );
     };
-    let restored = match restore_store(&backup, store, options.allow_damaged) {
+    let progress = ProgressLine::start("opening the backup");
+    let observer = |phase| progress.copying(phase);
+    let outcome = restore_store(&backup, store, options.allow_damaged, &observer);
+    drop(progress);
+    let restored = match outcome {
         Ok(restored) => restored,
         Err(RestoreError::Occupied(files)) => {
             let files: Vec<String> = files.iter().map(|it| quoted(it.display())).collect();

@@ -134,14 +134,27 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(1_024)
 }
 
-/// Completes with the first signal: SIGTERM drains, SIGINT stops sooner. A second signal ends the
-/// process immediately.
+/// Completes with the first signal: SIGTERM and SIGHUP drain, SIGINT stops sooner. A second SIGTERM
+/// or SIGINT ends the process immediately. A second SIGHUP does not: a closed terminal sends two.
 fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    // `nohup` ignores the signal, and handling it would undo that.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut hangup =
+        if ignores_hangup(&status) { None } else { Some(signal(SignalKind::hangup())?) };
     Ok(async move {
+        let hung_up = async {
+            match &mut hangup {
+                Some(hangup) => {
+                    let _ = hangup.recv().await;
+                }
+                None => std::future::pending().await,
+            }
+        };
         let stop = tokio::select! {
             _ = terminate.recv() => Stop::Drain,
+            () = hung_up => Stop::Drain,
             _ = interrupt.recv() => Stop::Now,
         };
         tracing::info!("stopping: waiting for running requests");
@@ -154,6 +167,13 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
         });
         stop
     })
+}
+
+/// Whether this process was started with SIGHUP ignored, according to Linux's status of a process.
+fn ignores_hangup(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Release builds respond only after the commit. Tests can make debug builds respond before it, to
@@ -169,4 +189,17 @@ fn acknowledge(raw: &RawSettings) -> Acknowledge {
 #[cfg(not(debug_assertions))]
 fn acknowledge(_: &RawSettings) -> Acknowledge {
     Acknowledge::AfterCommit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_hangup_is_the_lowest_bit_of_the_mask() {
+        assert!(ignores_hangup("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"));
+        for other in ["SigIgn:\t0000000000001000\n", "SigBlk:\t0000000000000001\n", ""] {
+            assert!(!ignores_hangup(other), "{other:?}");
+        }
+    }
 }

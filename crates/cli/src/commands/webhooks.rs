@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod listen;
+mod test_event;
 
 use anyhow::{Context as _, bail};
 use galley_domain::{
@@ -21,10 +22,11 @@ use crate::{
     arguments::{Endpoint, EndpointChange, EndpointSecrets, WebhookCommand},
     secrets::file,
     settings::WebhookSettings,
-    table,
+    table, terminal,
 };
 
 pub(super) use listen::listen;
+pub(super) use test_event::test;
 
 pub(super) async fn webhook(
     context: &CommandContext,
@@ -106,7 +108,7 @@ pub(super) async fn webhook(
         WebhookCommand::Replay { endpoint, what } => {
             deliveries::replay(context, &endpoint, what).await?;
         }
-        WebhookCommand::Listen(_) => {}
+        WebhookCommand::Listen(_) | WebhookCommand::Test(_) => {}
     }
     Ok(())
 }
@@ -189,11 +191,11 @@ async fn warn_of_undecryptable_secrets(
         Some(it.id) != except && settings.keyring.decrypt(account.get(), &it.secret).is_err()
     };
     if let Some(webhook) = all.iter().find(cannot_decrypt) {
-        eprintln!(
-            "warning: the secret of webhook {} cannot be opened with the current GALLEY_SECRET_KEY: \
-             set the same key as the service",
+        terminal::print_warning(format_args!(
+            "the secret of webhook {} cannot be opened with the current GALLEY_SECRET_KEY: set the \
+             same key as the service",
             webhook.id
-        );
+        ));
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+use crate::terminal;
+
 /// Maximum size of a secret file, including its newline.
 const MAX_FILE_BYTES: usize = 4_096;
 
@@ -53,10 +55,10 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
         File::open(path).with_context(|| format!("the secret file {shown} cannot be opened"))?;
     let metadata = file.metadata().with_context(|| format!("the secret file {shown}"))?;
     if metadata.is_file() && metadata.mode() & READABLE_BY_OTHERS != 0 {
-        eprintln!(
-            "warning: the secret file {shown} is readable by every user of this machine: run \
+        terminal::print_warning(format_args!(
+            "the secret file {shown} is readable by every user of this machine: run \
              `chmod o-r {shown}`"
-        );
+        ));
     }
     read_from(file, &format!("the secret file {shown}"))
 }

@@ -35,21 +35,28 @@ pub(crate) struct WebhookSettings {
 impl WebhookSettings {
     /// The context of webhook delivery.
     pub(crate) fn context(&self) -> WebhookContext {
-        let policy = SsrfPolicy { allow_private: self.allow_private };
         let resolver = Arc::new(SystemResolver::new());
-        // Registration and delivery have separate lookup slots, so that one cannot block the other.
-        let guard = || SsrfGuard::new(policy, Arc::<SystemResolver>::clone(&resolver));
-        let client = HttpWebhookClient::new(guard(), self.timeout, trusted_roots());
         WebhookContext {
-            guard: guard(),
+            // Registration and delivery have separate lookup slots, so that one cannot block the
+            // other.
+            guard: self.guard(Arc::clone(&resolver)),
             keyring: self.keyring.clone(),
             random: Arc::new(SystemRandom),
-            client: Arc::new(client),
+            client: Arc::new(self.client(resolver)),
             schedule: self.retries.clone(),
             per_second: self.per_second,
             timeout: self.timeout,
             deliver: self.deliver,
         }
+    }
+
+    /// The client that sends webhook requests.
+    pub(crate) fn client(&self, resolver: Arc<SystemResolver>) -> HttpWebhookClient {
+        HttpWebhookClient::new(self.guard(resolver), self.timeout, trusted_roots())
+    }
+
+    fn guard(&self, resolver: Arc<SystemResolver>) -> SsrfGuard {
+        SsrfGuard::new(SsrfPolicy { allow_private: self.allow_private }, resolver)
     }
 }
 

@@ -194,7 +194,7 @@ fn commands() -> BTreeSet<String> {
                 if line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase) {
                     left.push(command.iter().cloned().chain([first.to_owned()]).collect());
                 }
-            } else if section == "Options:" && is_entry {
+            } else if matches!(section, "Options:" | "Global options:") && is_entry {
                 let flags = line.split_whitespace().filter(|word| word.starts_with('-'));
                 let flags = flags.map(|flag| flag.trim_end_matches(','));
                 found.extend(flags.map(|flag| format!("{name} {flag}")));

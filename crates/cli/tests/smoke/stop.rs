@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     http::{Connection, Request},
-    service::{Launch, document, get, post, until},
+    service::{GALLEY, Launch, command, document, get, post, until},
 };
 
 #[test]
@@ -112,4 +112,32 @@ fn readiness_fails_immediately_and_a_running_request_finishes() {
     let service = Launch::new(dir.path()).start();
     let id = created.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(service.send(&get(&id)).json()["name"], "in_flight");
+}
+
+#[test]
+fn sighup_drains_like_sigterm_and_a_second_one_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut service = Launch::new(dir.path())
+        .flags(&["--set", "drain_delay=2s", "--set", "drain_timeout=1s"])
+        .start();
+    service.signal("HUP");
+    until(Duration::from_secs(1), "readiness fails", || {
+        service.send(&Request::get("/readyz")).status == 503
+    });
+    service.signal("HUP");
+    assert_eq!(service.send(&Request::get("/healthz")).status, 200);
+    assert_eq!(service.wait().code(), Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_service_under_nohup_ignores_sighup() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut shell = command("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", GALLEY]);
+    let service = Launch::with(shell, dir.path()).canaries().start();
+    service.signal("HUP");
+    service.assert_works("after_the_hangup");
+    assert_eq!(service.send(&Request::get("/readyz")).status, 200);
+    assert_eq!(service.end().0.code(), Some(0));
 }

@@ -1,9 +1,9 @@
 //! The HTTP client for webhook requests.
 //!
 //! Receivers are not trusted: they may be slow, broken or hostile. The deadline and the limits
-//! below bound what one request can cost. Of a response to `POST`, only the status and `Retry-After`
-//! are used; of a response to `GET`, the status and the beginning of the body. Redirects are not
-//! followed, and proxies and cookies are not supported.
+//! below bound what one request can cost. Of a response to a delivery, only the status and
+//! `Retry-After` are used; of a response to a `GET` or a test, the status and the beginning of the
+//! body. Redirects are not followed, and proxies and cookies are not supported.
 
 mod connection;
 mod pool;
@@ -42,12 +42,12 @@ pub trait WebhookClient: Send + Sync {
     async fn post(&self, request: PostRequest) -> PostReport;
 
     /// Sends a `GET` request once, to a target that has just been checked.
-    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure>;
+    async fn get(&self, target: ResolvedTarget) -> Result<ResponseStart, Failure>;
 }
 
-/// Response to a `GET` request.
+/// The beginning of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GetResponse {
+pub struct ResponseStart {
     /// The status; redirects are not followed.
     pub status: u16,
     /// The beginning of the body.
@@ -65,6 +65,15 @@ pub struct PostRequest {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
     pub body: Bytes,
+}
+
+/// Result of a test request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestReport {
+    /// The beginning of the response, or why there is none.
+    pub response: Result<ResponseStart, Failure>,
+    /// The time from the name lookup to the status, or to the failure.
+    pub latency: Duration,
 }
 
 /// Result of a `POST` request, and how long it waited for Galley itself.
@@ -189,6 +198,31 @@ impl HttpWebhookClient {
         Self { guard, timeout, tls: TlsConnector::from(Arc::new(config)), pool: Pool::new() }
     }
 
+    /// Sends a request once, as a delivery does, and reads the beginning of the response for the
+    /// person who tests an endpoint.
+    pub async fn post_test(&self, post: PostRequest) -> TestReport {
+        let started = Instant::now();
+        let mut deadline = started + self.timeout;
+        let exchange = self.send(&post, &mut deadline).await;
+        let latency = started.elapsed();
+        let response = match exchange {
+            Ok(Some(Exchange { response, connection, .. })) => {
+                let status = response.status;
+                // The status is what counts: a body that does not end is cut off at the deadline.
+                let body = timeout_at(deadline, response.read_body_start()).await;
+                // It has to stay open until the body is read.
+                drop(connection);
+                Ok(ResponseStart { status, body: body.unwrap_or_default() })
+            }
+            Ok(None) => Err(Failure::new(
+                FailureKind::Unresolved,
+                "The lookup of the name did not begin in time.".to_owned(),
+            )),
+            Err(failure) => Err(failure),
+        };
+        TestReport { response, latency }
+    }
+
     /// Sends a request and reads the response up to the status. Nothing after the status can fail
     /// the attempt. `None` if Galley had no lookup slot. The deadline moves by the wait for the slot.
     async fn send(
@@ -256,11 +290,11 @@ impl HttpWebhookClient {
         &self,
         target: &ResolvedTarget,
         deadline: Instant,
-    ) -> Result<GetResponse, Failure> {
+    ) -> Result<ResponseStart, Failure> {
         let mut connection = Connection::open(target, &self.tls, deadline).await?;
         let request = request(Method::GET, &target.url, &[], Bytes::new())?;
         let response = connection.send(request).await.map_err(|error| error.failure)?;
-        Ok(GetResponse { status: response.status, body: response.read_body_start().await })
+        Ok(ResponseStart { status: response.status, body: response.read_body_start().await })
     }
 
     fn timeout_failure(&self) -> Failure {
@@ -288,7 +322,7 @@ impl WebhookClient for HttpWebhookClient {
         PostReport { outcome, slot_wait: deadline.duration_since(planned) }
     }
 
-    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
+    async fn get(&self, target: ResolvedTarget) -> Result<ResponseStart, Failure> {
         let deadline = Instant::now() + self.timeout;
         let response = timeout_at(deadline, self.fetch(&target, deadline)).await;
         response.unwrap_or_else(|_| Err(self.timeout_failure()))

@@ -2,12 +2,13 @@
 
 use galley_domain::{
     document::{Document, Json},
-    id::TemplateId,
+    id::{AccountId, TemplateId},
     rulebook::Category,
     template::{Status, lifecycle::EventType},
     webhook::{INVALID_FORMAT, Update, graph_rejection_reason, status_event},
 };
 use galley_store::{DueDelivery, Event, EventSubject, Version};
+use jiff::Timestamp;
 
 use crate::json_writer::ObjectWriter;
 
@@ -26,7 +27,7 @@ struct TemplateSnapshot<'e> {
 /// Builds the request body of a delivery.
 pub(crate) fn build(due: &DueDelivery) -> String {
     let (event, version) = (&due.event, due.version.as_ref());
-    let changes = match &event.subject {
+    let changes: Vec<String> = match &event.subject {
         EventSubject::Template { id, name, language, category, status, .. } => {
             let (category, status) = (*category, *status);
             let template = TemplateSnapshot { id: *id, name, language, category, status };
@@ -35,10 +36,15 @@ pub(crate) fn build(due: &DueDelivery) -> String {
         }
         EventSubject::Webhook { .. } => Vec::new(),
     };
+    envelope(due.webhook.account, event.at, &changes)
+}
+
+/// The request body with these changes of an account.
+pub(super) fn envelope(account: AccountId, at: Timestamp, changes: &[String]) -> String {
     let mut entry = String::new();
     let mut object = ObjectWriter::open(&mut entry);
-    object.display("id", due.webhook.account);
-    object.raw("time", &event.at.as_second().to_string());
+    object.display("id", account);
+    object.raw("time", &at.as_second().to_string());
     object.raw("changes", &format!("[{}]", changes.join(",")));
     object.close();
     let mut out = String::with_capacity(entry.len() + 64);

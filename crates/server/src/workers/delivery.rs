@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::Bytes,
-    http::{HeaderName, HeaderValue, header},
-};
 use galley_domain::{
     id::WebhookId,
     webhook::{
@@ -14,17 +10,15 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, StoredSecret, Webhook,
-    origin,
+    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, Webhook, origin,
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::field::display;
 
 use crate::delivery::{
-    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
-    meta_signature,
-    signature::{self, Secret},
+    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter,
+    meta_payload,
 };
 use crate::{
     app::App,
@@ -247,53 +241,17 @@ fn build_request(
     let DueDelivery { webhook, event, .. } = due;
     // A store restored from a backup reuses sequence numbers; the timestamp keeps ids unique.
     let id = format!("evt_{}_{}_{}", webhook.account, event.seq, event.at.as_millisecond());
-    let (body, signature_headers) = match webhook.format {
-        Format::Galley => {
-            let (body, secrets) = (event_json::event(event), decrypt_secrets(app, webhook, now)?);
-            let signature = signature::sign(&secrets, &id, now, body.as_bytes());
-            let timestamp = (signature::TIMESTAMP_HEADER, now.as_second().to_string());
-            (body, vec![timestamp, (signature::SIGNATURE_HEADER, signature)])
-        }
-        Format::Whatsapp => {
-            let secret = decrypt(app, webhook, &webhook.secret)?;
-            let body = meta_payload::build(due);
-            let signature = meta_signature::sign_meta(&secret, body.as_bytes());
-            (body, vec![(meta_signature::META_SIGNATURE_HEADER, signature)])
-        }
+    let body = match webhook.format {
+        Format::Galley => event_json::event(event),
+        Format::Whatsapp => meta_payload::build(due),
     };
-    let headers = signature_headers.into_iter().chain([(signature::ID_HEADER, id)]);
-    let headers = headers.map(|(name, value)| (HeaderName::from_static(name), value));
-    let trace = trace.map(|trace| (TRACEPARENT, trace.with_span(random(app)).to_string()));
-    let headers = headers.chain(trace);
-    let headers =
-        headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)));
-    let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(PostRequest {
-        account: webhook.account,
-        url: webhook.url.clone(),
-        headers: headers.chain([json]).collect(),
-        body: Bytes::from(body),
-    })
-}
-
-/// Decrypts all secrets that currently sign: the current one, and during the overlap the former one.
-fn decrypt_secrets(
-    app: &App,
-    webhook: &Webhook,
-    now: Timestamp,
-) -> Result<Vec<Secret>, DecryptError> {
-    let mut secrets = vec![decrypt(app, webhook, &webhook.secret)?];
-    if let Some((former, until)) = &webhook.former_secret
-        && *until > now
+    let mut request = app.webhooks().signed_request(webhook, id, body, now)?;
+    if let Some(trace) = trace
+        && let Ok(value) = HeaderValue::try_from(trace.with_span(random(app)).to_string())
     {
-        // If the former secret cannot be decrypted, sign with the current one alone.
-        secrets.extend(decrypt(app, webhook, former).ok());
+        request.headers.insert(TRACEPARENT, value);
     }
-    Ok(secrets)
-}
-
-fn decrypt(app: &App, webhook: &Webhook, stored: &StoredSecret) -> Result<Secret, DecryptError> {
-    app.webhooks().keyring.decrypt(webhook.account.get(), stored)
+    Ok(request)
 }
 
 /// The delay that an endpoint requests with `Retry-After`.

@@ -19,9 +19,9 @@ use galley_server::workers::{DeliveryStepOutcome, deliver_one};
 use galley_server::{
     Clock as _,
     delivery::{
-        Failure, FailureKind, GetResponse, Keyring, PostOutcome, PostReport, PostRequest, Random,
-        Resolve, ResolvedTarget, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy, WebhookClient,
-        WebhookContext, verify,
+        Failure, FailureKind, Keyring, PostOutcome, PostReport, PostRequest, Random, Resolve,
+        ResolvedTarget, ResponseStart, Secret, SignatureHeaders, SsrfGuard, SsrfPolicy,
+        WebhookClient, WebhookContext, verify,
     },
 };
 use galley_store::{
@@ -311,7 +311,7 @@ impl WebhookClient for FakeReceiver {
         always.or(queued).unwrap_or(status(200)).into()
     }
 
-    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
+    async fn get(&self, target: ResolvedTarget) -> Result<ResponseStart, Failure> {
         panic!("unexpected GET of {target:?}")
     }
 }

@@ -11,7 +11,7 @@ use galley_domain::{rulebook::V1, template::lifecycle::Trigger, webhook::Format}
 use galley_server::{
     Galley,
     delivery::{
-        Failure, GetResponse, PostReport, PostRequest, ResolvedTarget, Secret, WebhookClient,
+        Failure, PostReport, PostRequest, ResolvedTarget, ResponseStart, Secret, WebhookClient,
     },
     workers::run_delivery_scheduler,
 };
@@ -84,7 +84,7 @@ impl WebhookClient for PartlySlowReceiver {
         status(200).into()
     }
 
-    async fn get(&self, target: ResolvedTarget) -> Result<GetResponse, Failure> {
+    async fn get(&self, target: ResolvedTarget) -> Result<ResponseStart, Failure> {
         panic!("unexpected GET of {target:?}")
     }
 }

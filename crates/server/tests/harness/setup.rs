@@ -14,8 +14,8 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::webhook::delivery::RetrySchedule;
 use galley_server::delivery::{
-    Failure, FailureKind, GetResponse, Keyring, PostReport, PostRequest, Random, Resolve,
-    ResolvedTarget, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
+    Failure, FailureKind, Keyring, PostReport, PostRequest, Random, Resolve, ResolvedTarget,
+    ResponseStart, SsrfGuard, SsrfPolicy, WebhookClient, WebhookContext,
 };
 use tokio::sync::Semaphore;
 
@@ -75,7 +75,7 @@ impl WebhookClient for Answering {
         panic!("{post:?} was sent")
     }
 
-    async fn get(&self, address: ResolvedTarget) -> Result<GetResponse, Failure> {
+    async fn get(&self, address: ResolvedTarget) -> Result<ResponseStart, Failure> {
         let url = address.url.as_str();
         let parameter = |name: &str| {
             let pair =
@@ -97,6 +97,6 @@ impl WebhookClient for Answering {
             _ if parameter("hub.verify_token") != VERIFY_TOKEN => (403, String::new()),
             _ => (200, format!("{}\n", parameter("hub.challenge"))),
         };
-        Ok(GetResponse { status, body: body.into_bytes() })
+        Ok(ResponseStart { status, body: body.into_bytes() })
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use galley_domain::webhook::{Redacted, delivery::RetrySchedule};
 use galley_server::delivery::{
-    EndpointError, Failure, FailureKind, GetResponse, Keyring, Random, SsrfGuard, UrlError,
+    EndpointError, Failure, FailureKind, Keyring, Random, ResponseStart, SsrfGuard, UrlError,
     VerificationError, WebhookClient as _, WebhookContext,
 };
 
@@ -14,7 +14,7 @@ use super::receiver::{
 };
 
 /// Resolves a URL and sends a `GET` request.
-async fn get(timeout: Duration, url: &str) -> Result<GetResponse, Failure> {
+async fn get(timeout: Duration, url: &str) -> Result<ResponseStart, Failure> {
     private_client(timeout).get(private_guard().resolve(account(), url).await.unwrap()).await
 }
 
@@ -49,7 +49,7 @@ fn reply(status: &str, body: &str) -> Reply {
 async fn a_get_request_has_the_whole_url_and_returns_the_body() {
     let receiver = ScriptedReceiver::start(vec![vec![reply("200 OK", "12345")]]).await;
     let response = get(LONG_TIMEOUT, &format!("{}?a=b&hub.mode=subscribe", receiver.url())).await;
-    assert_eq!(response, Ok(GetResponse { status: 200, body: b"12345".to_vec() }));
+    assert_eq!(response, Ok(ResponseStart { status: 200, body: b"12345".to_vec() }));
     let [request] = &receiver.requests()[..] else { panic!("not one request") };
     assert!(request.starts_with("GET /hook?a=b&hub.mode=subscribe HTTP/1.1\r\n"), "{request}");
     assert!(request.contains("user-agent: Galley/"), "{request}");

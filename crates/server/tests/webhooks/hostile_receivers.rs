@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use galley_server::delivery::{GetResponse, WebhookClient as _};
+use galley_server::delivery::{ResponseStart, WebhookClient as _};
 
 use super::receiver::{
     LONG_TIMEOUT, OK, Reply, SHORT_TIMEOUT, ScriptedReceiver, account, failure, ok, private_client,
@@ -118,7 +118,7 @@ async fn an_endless_chunk_size_ends_a_verification_request() {
     let target = private_guard().resolve(account(), &receiver.url()).await.unwrap();
     // Without the limit, this test waits for the long timeout and fails.
     let response = private_client(LONG_TIMEOUT).get(target).await.unwrap();
-    assert_eq!(response, GetResponse { status: 200, body: Vec::new() });
+    assert_eq!(response, ResponseStart { status: 200, body: Vec::new() });
 }
 
 #[tokio::test]

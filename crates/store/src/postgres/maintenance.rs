@@ -20,8 +20,8 @@ use super::{
     tls::Tls,
 };
 use crate::{
-    Finding, MAX_VERSIONS, MaintenanceStore, RetentionCursor, StoreError, VERSION_OVERHEAD_BYTES,
-    encoding::idempotency_cutoff,
+    Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
+    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ impl MaintenanceStore for PostgresStore {
         check_integrity(&self.address).await
     }
 
-    async fn backup(&self, _: &Path, _: bool) -> Result<(), StoreError> {
+    async fn backup(&self, _: &Path, _: bool, _: PhaseObserver<'_>) -> Result<(), StoreError> {
         Err(StoreError::Failed(Arc::new(BackupUnsupported)))
     }
 }

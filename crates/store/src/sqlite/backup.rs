@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{checksum, connection, schema};
 use crate::{
-    StoreError,
+    CopyPhase, PhaseObserver, StoreError,
     partial_file::{PartialFile, PartialFileError, refuse_existing, with_suffix},
 };
 
@@ -38,19 +38,33 @@ pub(super) fn backup(
     store: &Connection,
     path: &Path,
     allow_damaged: bool,
+    observer: PhaseObserver<'_>,
 ) -> Result<(), StoreError> {
     let failed = |error: PartialFileError| StoreError::from(BackupError::from(error));
     refuse_existing(path).map_err(failed)?;
     let partial = PartialFile::lock(with_suffix(path, PARTIAL_SUFFIX)).map_err(failed)?;
     let name = partial.path().to_str().ok_or(BackupError::NotUtf8)?;
+    observer(writing(store, partial.path())?);
     // VACUUM INTO accepts an empty file and never blocks a writer, but it does not sync the file.
     store.execute("VACUUM INTO ?1", [name])?;
+    observer(CopyPhase::Checking);
     if let Some(damage) = find_damage(&connection::open_to_copy(partial.path())?)?
         && !allow_damaged
     {
         return Err(BackupError::Damaged(damage).into());
     }
     partial.persist(path).map_err(failed)
+}
+
+/// The phase that copies a store into a file. Free pages are not copied.
+pub(crate) fn writing(store: &Connection, file: &Path) -> Result<CopyPhase, StoreError> {
+    let bytes: i64 = store.query_row(
+        "SELECT (page_count - freelist_count) * page_size \
+         FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok(CopyPhase::Writing { file: file.to_owned(), bytes: bytes.unsigned_abs() })
 }
 
 /// What is damaged in a store, if anything: its structure, or rows that do not match their checksums.
@@ -85,10 +99,12 @@ mod tests {
                              PRAGMA ignore_check_constraints = on; INSERT INTO t VALUES (-1)";
         let store = store.unwrap();
         store.execute_batch(contradiction).unwrap();
-        let StoreError::Failed(cause) = backup(&store, &copy, false).unwrap_err() else { panic!() };
+        let StoreError::Failed(cause) = backup(&store, &copy, false, &|_| {}).unwrap_err() else {
+            panic!()
+        };
         assert!(cause.to_string().contains("the copy is damaged"), "{cause}");
         assert!(!copy.exists() && !with_suffix(&copy, PARTIAL_SUFFIX).exists());
-        backup(&store, &copy, true).unwrap();
+        backup(&store, &copy, true, &|_| {}).unwrap();
         assert!(copy.exists());
     }
 }

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 
 use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
 use crate::{
-    Finding, MAX_VERSIONS, MaintenanceStore, RetentionCursor, StoreError, VERSION_OVERHEAD_BYTES,
+    Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
+    VERSION_OVERHEAD_BYTES,
 };
 
 #[async_trait]
@@ -33,8 +34,13 @@ impl MaintenanceStore for SqliteStore {
         self.readers.read(check_integrity)
     }
 
-    async fn backup(&self, path: &Path, allow_damaged: bool) -> Result<(), StoreError> {
-        self.readers.read(|connection| backup::backup(connection, path, allow_damaged))
+    async fn backup(
+        &self,
+        path: &Path,
+        allow_damaged: bool,
+        observer: PhaseObserver<'_>,
+    ) -> Result<(), StoreError> {
+        self.readers.read(|connection| backup::backup(connection, path, allow_damaged, observer))
     }
 }
 

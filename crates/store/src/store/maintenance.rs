@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::{Finding, RetentionCursor, StoreError};
+use crate::{Finding, PhaseObserver, RetentionCursor, StoreError};
 
 /// Cleans up, checks and copies the whole store.
 #[async_trait]
@@ -30,6 +30,11 @@ pub trait MaintenanceStore: Send + Sync {
     async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError>;
 
     /// Writes a consistent copy to a new file while the service keeps running. A copy with damaged
-    /// rows is kept only if that is allowed.
-    async fn backup(&self, path: &Path, allow_damaged: bool) -> Result<(), StoreError>;
+    /// rows is kept only if that is allowed. The observer gets each phase when it begins.
+    async fn backup(
+        &self,
+        path: &Path,
+        allow_damaged: bool,
+        observer: PhaseObserver<'_>,
+    ) -> Result<(), StoreError>;
 }

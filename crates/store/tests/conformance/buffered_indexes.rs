@@ -301,7 +301,7 @@ async fn a_backup_taken_during_a_merge_contains_all_names() {
         create(&store, new(account, name)).await;
     }
     let copy = dir.path().join("copy.db");
-    store.backup(&copy, false).await.unwrap();
+    store.backup(&copy, false, &|_| {}).await.unwrap();
     assert_eq!(query_number(&copy, "SELECT count(*) FROM template_name"), 2);
     let restored = open(&copy);
     for name in &names {

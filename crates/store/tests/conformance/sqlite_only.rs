@@ -1,10 +1,10 @@
 //! Tests of the SQLite store only: its queue, its file, its search index, its backups.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use galley_domain::template::edit::Edit;
 use galley_store::{
-    AccountLimits, AddPhoneOutcome, AppendOutcome, Author, MAX_CREATES_PER_HOUR, NewTemplate,
+    AccountLimits, AddPhoneOutcome, AppendOutcome, Author, CopyPhase, MAX_CREATES_PER_HOUR, NewTemplate,
     NewUpload, SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
 };
 
@@ -78,9 +78,21 @@ async fn a_backup_taken_between_writes_is_complete() {
     let account = account(&store, "a").await;
     store.create_template(new(account, "before")).await.unwrap();
     let copy = dir.path().join("copy.db");
-    store.backup(&copy, false).await.unwrap();
+    let phases = Mutex::new(Vec::new());
+    store.backup(&copy, false, &|phase| phases.lock().unwrap().push(phase)).await.unwrap();
+    let [CopyPhase::Writing { file, bytes }, CopyPhase::Checking] =
+        &phases.into_inner().unwrap()[..]
+    else {
+        panic!("a backup is written, then checked")
+    };
+    let size = copy.metadata().unwrap().len();
+    assert_eq!(file.with_extension(""), copy, "the copy is written aside");
+    assert!((size / 2..=size * 2).contains(bytes), "{bytes} expected, {size} written");
     store.create_template(new(account, "after")).await.unwrap();
-    assert!(store.backup(&copy, false).await.is_err(), "a file that exists is not overwritten");
+    assert!(
+        store.backup(&copy, false, &|_| {}).await.is_err(),
+        "a file that exists is not overwritten"
+    );
     let copy = open(&copy);
     let names: Vec<_> = events(&copy, account, 0, 10)
         .await
@@ -279,7 +291,7 @@ async fn a_search_index_that_is_ahead_of_a_restored_store_is_rebuilt() {
     let account = account(&store, "a").await;
     create(&store, new(account, "stored")).await;
     let copy = dir.path().join("copy.db");
-    store.backup(&copy, false).await.unwrap();
+    store.backup(&copy, false, &|_| {}).await.unwrap();
     create(&store, new(account, "lost")).await;
     update_index(&store).await;
     drop(store);

@@ -44,7 +44,7 @@ const MAX_DRAINED_BYTES: usize = 64 * 1_024;
 /// Maximum time for reading a response body to reuse the connection. The status is already known.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum size of the body of a [`super::GetResponse`].
+/// Maximum size of the body of a [`super::ResponseStart`].
 const MAX_BODY_START_BYTES: usize = 4 * 1_024;
 
 /// A connection for one request at a time. Dropping it closes it.
