@@ -5,6 +5,7 @@
 
 mod architecture {
     mod dependencies;
+    mod deployment;
     mod documents;
     mod module_cycles;
     mod published_names;
