@@ -16,8 +16,8 @@ use clap_complete::Shell;
 use galley_domain::{rulebook::Category, template::Status};
 
 pub(crate) use accounts::{
-    AccountChange, AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice,
-    CredentialCommand, PhoneCommand,
+    AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice, CredentialCommand,
+    PhoneCommand,
 };
 pub(crate) use audit::AuditOptions;
 pub(crate) use files::{ConvertOptions, LintOptions};

@@ -16,7 +16,6 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
 };
-use galley_domain::account::Scope;
 use tower::ServiceExt as _;
 
 use crate::{
@@ -50,6 +49,7 @@ impl Galley {
     }
 
     /// Lets web pages of these origins call the API.
+    #[must_use]
     pub fn with_cors(self, origins: CorsOrigins) -> Self {
         let cors = Some(origins).filter(|origins| *origins != CorsOrigins::None);
         Self { cors: cors.map(Arc::new), ..self }

@@ -31,6 +31,7 @@ mod conformance {
     #[cfg(feature = "postgres-suite")]
     mod postgres_only;
     pub(crate) mod quotas;
+    pub(crate) mod replays;
     #[cfg(feature = "postgres-suite")]
     mod round_trips;
     pub(crate) mod search;
@@ -181,6 +182,10 @@ macro_rules! conformance {
                 a_leased_edit_includes_the_version_it_created,
                 an_account_has_one_subscribed_endpoint,
             }
+            replays {
+                a_replay_delivers_one_event_or_all_since_a_time,
+                a_replay_since_a_time_tolerates_clock_skew,
+            }
             deliveries {
                 events_after_the_registration_are_delivered_in_order,
                 only_subscribed_event_types_are_delivered,
@@ -195,8 +200,6 @@ macro_rules! conformance {
                 an_endpoint_that_is_down_is_probed_with_one_event_at_a_time,
                 an_endpoint_that_is_gone_is_disabled_with_an_event,
                 an_endpoint_that_fails_for_five_days_is_disabled,
-                a_replay_delivers_one_event_or_all_since_a_time,
-                a_replay_since_a_time_tolerates_clock_skew,
                 deliveries_are_listed_newest_first_by_status_and_page,
                 due_webhooks_lists_only_endpoints_with_work,
                 events_that_an_endpoint_still_needs_do_not_expire,

@@ -244,7 +244,7 @@ fn changing_the_review_of_an_account_applies_to_later_templates() {
     let account = galley_json(dir.path(), &["account", "create", "shop", "--phone", "4911"]);
     let status = |name: &str| -> Value {
         let created = create(&service, &account, "4911", name);
-        serde_json::from_str::<Value>(&created.body).unwrap()["status"].clone()
+        serde_json::from_slice::<Value>(&created.body).unwrap()["status"].clone()
     };
     assert_eq!(status("before"), "APPROVED");
     galley_json(dir.path(), &["account", "change", "shop", "--review", "manual"]);

@@ -95,6 +95,7 @@ mod tests {
             },
             at: Timestamp::from_millisecond(millis).unwrap(),
             actor: Actor::Operator,
+            actor_name: String::new(),
             reason: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::HeaderValue;
 use galley_domain::{
     id::WebhookId,
     webhook::{
@@ -17,8 +18,7 @@ use tokio::time::Instant;
 use tracing::field::display;
 
 use crate::delivery::{
-    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter,
-    meta_payload,
+    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
 };
 use crate::{
     app::App,
@@ -249,7 +249,7 @@ fn build_request(
     if let Some(trace) = trace
         && let Ok(value) = HeaderValue::try_from(trace.with_span(random(app)).to_string())
     {
-        request.headers.insert(TRACEPARENT, value);
+        request.headers.push((TRACEPARENT, value));
     }
     Ok(request)
 }

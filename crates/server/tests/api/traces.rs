@@ -13,7 +13,7 @@ use galley_server::{
     delivery::{PostRequest, Secret, WebhookClient},
     workers::{DeliveryStepOutcome, deliver_one},
 };
-use galley_store::{CreateWebhookOutcome, NewWebhook};
+use galley_store::{Author, CreateWebhookOutcome, NewWebhook};
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, path, post, request};
@@ -79,7 +79,7 @@ impl Delivering {
             format: Format::Galley,
             subscribed: false,
             secret: keyring().encrypt(account.get(), &secret, [3; 24]),
-            at: service.clock.now(),
+            by: Author::operator(service.clock.now()),
         };
         let CreateWebhookOutcome::Created(webhook) =
             service.store.create_webhook(new).await.unwrap()

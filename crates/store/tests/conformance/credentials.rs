@@ -192,13 +192,13 @@ pub(crate) async fn additions_do_not_change_the_credential_epoch(store: &Shared)
 pub(crate) async fn a_credential_keeps_its_name_when_it_is_rotated(store: &Shared) {
     let account = account(store, "a").await;
     let by = Author::operator(noon(0));
-    let named = |text, name: &str| NewCredential {
+    let credential = |text, name: &str| NewCredential {
         name: name.to_owned(),
         ..secret(CredentialKind::Token, text)
     };
-    let id = added(store.add_credential(account, named("1", "nightly"), by).await.unwrap());
-    let id = rotated(store.rotate_credential(id, named("2", ""), noon(9), by).await.unwrap());
-    rotated(store.rotate_credential(id, named("3", "hourly"), noon(9), by).await.unwrap());
+    let id = added(store.add_credential(account, credential("1", "nightly"), by).await.unwrap());
+    let id = rotated(store.rotate_credential(id, credential("2", ""), noon(9), by).await.unwrap());
+    rotated(store.rotate_credential(id, credential("3", "hourly"), noon(9), by).await.unwrap());
     let names = store.credentials(account).await.unwrap().into_iter().map(|it| it.name);
     assert_eq!(names.collect::<Vec<_>>(), ["nightly", "nightly", "hourly"]);
 }
@@ -217,11 +217,11 @@ pub(crate) async fn the_latest_use_of_a_credential_is_recorded(store: &Shared) {
     let epoch = store.credential_epoch().await.unwrap();
     assert_eq!(used().await, [None, None]);
     let unknown = CredentialId(999);
-    let uses = vec![(second, noon(7)), (unknown, noon(8)), (first, noon(9))];
-    store.record_credential_use(uses).await.unwrap();
+    let records = vec![(second, noon(7)), (unknown, noon(8)), (first, noon(9))];
+    store.record_credential_use(records).await.unwrap();
     assert_eq!(used().await, [Some(noon(9)), Some(noon(7))]);
-    let uses = vec![(first, noon(3)), (second, noon(11))];
-    store.record_credential_use(uses).await.unwrap();
+    let records = vec![(first, noon(3)), (second, noon(11))];
+    store.record_credential_use(records).await.unwrap();
     assert_eq!(used().await, [Some(noon(9)), Some(noon(11))], "an earlier time changes nothing");
     store.record_credential_use(Vec::new()).await.unwrap();
     assert_eq!(store.credential_epoch().await.unwrap(), epoch, "caches stay valid");
@@ -258,8 +258,9 @@ pub(crate) async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
 pub(crate) async fn events_and_versions_show_the_present_name_of_a_token(store: &Shared) {
     let account = account(store, "a").await;
     let by = Author::operator(noon(0));
-    let named = NewCredential { name: "importer".to_owned(), ..secret(CredentialKind::Token, "1") };
-    let token = added(store.add_credential(account, named, by).await.unwrap());
+    let importer =
+        NewCredential { name: "importer".to_owned(), ..secret(CredentialKind::Token, "1") };
+    let token = added(store.add_credential(account, importer, by).await.unwrap());
     let unnamed = secret(CredentialKind::Token, "2");
     let unnamed = added(store.add_credential(account, unnamed, by).await.unwrap());
     for (name, actor) in [("first", token), ("second", unnamed)] {

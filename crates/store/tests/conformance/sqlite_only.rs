@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use galley_domain::template::edit::Edit;
 use galley_store::{
-    AccountLimits, AddPhoneOutcome, AppendOutcome, Author, CopyPhase, MAX_CREATES_PER_HOUR, NewTemplate,
-    NewUpload, SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES, sqlite::SqliteOptions,
+    AccountLimits, AddPhoneOutcome, AppendOutcome, Author, CopyPhase, MAX_CREATES_PER_HOUR,
+    NewTemplate, NewUpload, SqliteStore, Store, StoreError, UPLOAD_CHUNK_BYTES,
+    sqlite::SqliteOptions,
 };
 
 use super::{
@@ -366,6 +367,8 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
          account DROP COLUMN counting; \
          DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
+         ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential DROP COLUMN name; \
+         ALTER TABLE credential DROP COLUMN last_used_at; DROP TABLE audit; \
          DROP TABLE clock_guard; PRAGMA user_version = 6",
     )
     .unwrap();

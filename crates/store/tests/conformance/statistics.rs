@@ -2,7 +2,7 @@
 
 use galley_domain::template::{Review, edit::Edit, lifecycle::Trigger};
 use galley_store::{
-    NewTemplate, ReviewStatistics, SearchStatistics, StoreStatistics, WebhookChange,
+    Author, NewTemplate, ReviewStatistics, SearchStatistics, StoreStatistics, WebhookChange,
     WebhookStatistics,
 };
 
@@ -72,7 +72,10 @@ pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_recei
         WebhookStatistics { healthy: 1, failing: 1, backlog: 5, ..behind }
     );
     let disable = WebhookChange { disabled: Some(true), ..WebhookChange::default() };
-    store.change_webhook(account, failing.id, disable, noon(2_000)).await.unwrap();
+    store
+        .change_webhook(account, failing.id, disable, Author::operator(noon(2_000)))
+        .await
+        .unwrap();
     let disabled = WebhookStatistics {
         healthy: 1,
         failing: 0,
@@ -81,7 +84,7 @@ pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_recei
         oldest: Some(noon(20)),
     };
     assert_eq!(webhooks().await, disabled);
-    store.set_account_disabled(account, Some(noon(3_000))).await.unwrap();
+    store.set_account_disabled(account, true, Author::operator(noon(3_000))).await.unwrap();
     let off = WebhookStatistics { disabled: 2, ..WebhookStatistics::default() };
     assert_eq!(webhooks().await, off, "nothing is delivered for a disabled account");
 }
