@@ -1,6 +1,6 @@
 //! Storage failures.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// A storage failure, classified by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,12 @@ pub enum StoreError {
     /// Too many reads of this kind run already, most likely of the same account.
     #[error("too many reads of the same kind are running: {0:?}")]
     TooManyReads(ReadKind),
+    /// The tokens of the account have changed too much; nothing was written.
+    #[error("the tokens of the account have made too many changes within a day")]
+    TooManyChanges {
+        /// When the next change is possible.
+        retry_after: Duration,
+    },
     /// The storage has no space left; nothing was written.
     #[error("the storage is full")]
     Full(#[source] Cause),
@@ -34,6 +40,9 @@ impl StoreError {
         match self {
             Self::Busy => Self::Busy,
             Self::TooManyReads(kind) => Self::TooManyReads(*kind),
+            Self::TooManyChanges { retry_after } => {
+                Self::TooManyChanges { retry_after: *retry_after }
+            }
             Self::Full(cause) => Self::Full(Arc::clone(cause)),
             Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
             Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),

@@ -34,8 +34,9 @@ pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
     AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
-    DeleteAccountOutcome, Finding, IndexProgress, Limit, NewAccount, NewCredential, Quota,
-    RenameAccountOutcome, RetentionCursor, RotateCredentialOutcome, SecretHash,
+    DeleteAccountOutcome, Finding, IndexProgress, IssueTokenOutcome, Limit, NewAccount,
+    NewCredential, Quota, RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome,
+    RotateCredentialOutcome, SecretHash,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
@@ -60,9 +61,9 @@ pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, AuditStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
     DEFAULT_STORED_BYTES, DeliveryStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
-    MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
-    MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES, MAX_VERSIONS,
-    MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore,
-    StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
+    MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_DAILY_CHANGES, MAX_EDITS_PER_DAY,
+    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES,
+    MAX_VERSIONS, MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore,
+    MediaStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
     UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

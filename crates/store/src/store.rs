@@ -18,7 +18,7 @@ mod webhooks;
 pub use accounts::{
     AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
 };
-pub use audit::AuditStore;
+pub use audit::{AuditStore, MAX_DAILY_CHANGES};
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
 pub use clock_guard::ClockStore;
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};

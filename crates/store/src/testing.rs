@@ -21,12 +21,13 @@ use crate::{
     CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
     DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
     EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
-    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict, NewAccount,
-    NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome,
-    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, StatisticsStore, Store, StoreActivity, StoreError, StoreStatistics,
-    StoredSecret, StoredTemplate, TemplateChange, TemplateStore, Upload, UploadStore,
-    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookStore, WebhooksWithWork,
+    IssueTokenOutcome, ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict,
+    NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver,
+    RecordAttemptOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, StatisticsStore, Store,
+    StoreActivity, StoreError, StoreStatistics, StoredSecret, StoredTemplate, TemplateChange,
+    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
+    WebhookChange, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -250,6 +251,7 @@ with_faults! {
     AccountStore {
         create_account(new: NewAccount) -> CreateAccountOutcome;
         accounts() -> Vec<Account>;
+        has_had_accounts() -> bool;
         account(id: AccountId) -> Option<Account>;
         rename_account(id: AccountId, name: String, by: Author) -> RenameAccountOutcome;
         set_account_review(id: AccountId, review: Review, by: Author) -> bool;
@@ -267,11 +269,13 @@ with_faults! {
     }
     CredentialStore {
         add_credential(account: AccountId, new: NewCredential, by: Author) -> AddCredentialOutcome;
-        issue_token(account: AccountId, new: NewCredential, by: Author) -> AddCredentialOutcome;
+        issue_token(account: AccountId, new: NewCredential, by: Author) -> IssueTokenOutcome;
         rotate_credential(
             old: CredentialId, new: NewCredential, old_ends_at: Timestamp, by: Author
         ) -> RotateCredentialOutcome;
         revoke_credential(id: CredentialId, by: Author) -> bool;
+        revoke_token(account: AccountId, id: CredentialId, by: Author) -> RevokeTokenOutcome;
+        active_tokens(account: AccountId, at: Timestamp) -> Vec<Credential>;
         credentials(account: AccountId) -> Vec<Credential>;
         credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
         record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();

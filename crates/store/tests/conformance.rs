@@ -253,6 +253,8 @@ macro_rules! conformance {
                 an_account_reads_only_its_own_entries_page_by_page,
                 a_reader_misses_no_entry_of_concurrent_changes,
                 a_refused_change_is_not_recorded,
+                a_change_without_effect_is_not_recorded,
+                tokens_change_an_account_a_thousand_times_a_day,
             }
             credentials {
                 a_credential_is_found_by_its_secret_and_kind,
@@ -260,6 +262,7 @@ macro_rules! conformance {
                 a_rotated_credential_keeps_its_remaining_lifetime,
                 an_expired_or_revoked_credential_cannot_be_rotated,
                 a_credential_is_revoked_once,
+                a_token_that_is_no_longer_valid_issues_none,
                 invalidating_changes_increase_the_credential_epoch,
                 additions_do_not_change_the_credential_epoch,
                 a_credential_keeps_its_name_when_it_is_rotated,

@@ -1,5 +1,6 @@
 //! `galley audit`: shows who changed what.
 
+use galley_domain::id::AccountId;
 use galley_store::AuditEntry;
 use serde_json::{Value, json};
 
@@ -11,7 +12,11 @@ const PAGE_SIZE: u64 = 500;
 
 pub(super) async fn audit(context: &CommandContext, options: &AuditOptions) -> anyhow::Result<()> {
     let account = match &options.account {
-        Some(wanted) => Some(context.account(wanted).await?.id),
+        // The id of a deleted account still finds its entries.
+        Some(wanted) => Some(match wanted.parse::<AccountId>() {
+            Ok(id) if context.store.account(id).await?.is_none() => id,
+            _ => context.account(wanted).await?.id,
+        }),
         None => None,
     };
     let mut after = options.after.unwrap_or(0);

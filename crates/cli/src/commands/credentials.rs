@@ -96,9 +96,7 @@ fn report(
     let id = match addition {
         AddCredentialOutcome::Added(id) => id,
         AddCredentialOutcome::SecretTaken => bail!("this {} is already in use", kind.as_str()),
-        AddCredentialOutcome::TooMany | AddCredentialOutcome::NotFound => {
-            bail!("the account no longer exists")
-        }
+        AddCredentialOutcome::NotFound => bail!("the account no longer exists"),
     };
     table::print_one(context.json, &[("id", id.0.into()), (kind.as_str(), secret.into())]);
     if !context.json {

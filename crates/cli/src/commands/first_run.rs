@@ -37,13 +37,15 @@ pub(super) async fn prepare(
     at: Timestamp,
 ) -> anyhow::Result<()> {
     let is_empty = store.accounts().await?.is_empty();
+    // A store whose accounts were all deleted is not new: the operator creates the next one.
+    let is_new = is_empty && !store.has_had_accounts().await?;
     match bootstrap {
         Bootstrap::Given(given) => {
-            let is_created = is_empty && create_given(store, given, at).await?;
+            let is_created = is_new && create_given(store, given, at).await?;
             if is_created { Ok(()) } else { warn_of_ignored(store, given, at).await }
         }
-        Bootstrap::Print if is_empty => create_and_show(store, address, at).await,
-        Bootstrap::Off if is_empty => {
+        Bootstrap::Print if is_new => create_and_show(store, address, at).await,
+        Bootstrap::Print | Bootstrap::Off if is_empty => {
             tracing::warn!("the store has no account: {CREATE_ACCOUNT}");
             Ok(())
         }
@@ -99,7 +101,7 @@ async fn warn_of_ignored(
     }
     if !ignored.is_empty() {
         tracing::warn!(
-            "ignored {}: the store already has accounts, and this is not a valid credential of any \
+            "ignored {}: the store already has accounts or had some, and this is not a valid credential of any \
              of them. Remove the variable, or add the credential with `galley key create ACCOUNT \
              --secret-file FILE` or `galley token create ACCOUNT --secret-file FILE`",
             ignored.join(" and ")

@@ -24,3 +24,12 @@ CREATE TABLE audit (
 );
 
 CREATE INDEX audit_of_account ON audit (account_id, seq);
+
+CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'entries of the audit feed are never changed or deleted';
+END
+$$;
+
+CREATE TRIGGER audit_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();

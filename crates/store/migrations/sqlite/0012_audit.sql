@@ -21,3 +21,13 @@ CREATE TABLE audit (
 ) STRICT;
 
 CREATE INDEX audit_of_account ON audit (account_id, seq);
+
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+BEGIN
+    SELECT RAISE(ABORT, 'entries of the audit feed are never changed');
+END;
+
+CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
+BEGIN
+    SELECT RAISE(ABORT, 'entries of the audit feed are never deleted');
+END;

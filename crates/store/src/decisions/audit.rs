@@ -1,5 +1,7 @@
 //! The audit feed: which entry a change appends, and how an entry's row is decoded.
 
+use std::time::Duration;
+
 use galley_domain::{
     id::{AccountId, WebhookId},
     template::Review,
@@ -8,8 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId, NewAccount,
-    NewCredential, Quota, StoreError, Webhook,
+    AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
+    MAX_DAILY_CHANGES, NewAccount, NewCredential, Quota, StoreError, Webhook,
     encoding::{actor_from_key, origin},
     stored_row::StoredRow,
 };
@@ -18,6 +20,28 @@ use crate::{
 pub(crate) const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, \
      a.account_id, a.kind, a.subject, a.details \
      FROM audit a LEFT JOIN credential c ON c.id = a.actor";
+
+/// The newest entries that count towards the limit of an account (the first parameter), in
+/// descending order: changes by tokens that could be repeated for ever.
+pub(crate) const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.created', \
+     'webhook.created', 'webhook.changed', 'webhook.secret_rotated')";
+
+/// How many entries follow the one that decides on the limit.
+pub(crate) const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// Refuses a change at `at` if the account has as many as permitted since `oldest`, the time of the
+/// oldest entry that counts, and that is less than a day ago.
+pub(crate) fn ensure_may_change(oldest: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
+    let end = oldest.map_or(i64::MIN, |oldest| oldest.saturating_add(DAY_MS));
+    match u64::try_from(end.saturating_sub(at.as_millisecond())) {
+        Ok(left) if left > 0 => {
+            Err(StoreError::TooManyChanges { retry_after: Duration::from_millis(left) })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// A change that the audit feed records.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +55,14 @@ pub(crate) enum AuditedChange<'a> {
         from: Review,
         to: Review,
     },
-    LimitsChanged(Option<AccountLimits>),
-    QuotasChanged(AccountQuotas),
+    LimitsChanged {
+        from: Option<AccountLimits>,
+        to: Option<AccountLimits>,
+    },
+    QuotasChanged {
+        from: AccountQuotas,
+        to: AccountQuotas,
+    },
     AccountDisabled,
     AccountDeleted {
         name: &'a str,
@@ -78,12 +108,15 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             let details = json!({"from": from.as_str(), "to": to.as_str()});
             (AuditKind::AccountReviewChanged, own, details)
         }
-        AuditedChange::LimitsChanged(limits) => {
-            let details = json!({"templates": limits.map(|limits| limits.templates)});
+        AuditedChange::LimitsChanged { from, to } => {
+            let shown =
+                |limits: Option<AccountLimits>| json!({"templates": limits.map(|it| it.templates)});
+            let details = json!({"from": shown(from), "to": shown(to)});
             (AuditKind::AccountLimitsChanged, own, details)
         }
-        AuditedChange::QuotasChanged(quotas) => {
-            (AuditKind::AccountLimitsChanged, own, quotas_shown(quotas))
+        AuditedChange::QuotasChanged { from, to } => {
+            let details = json!({"from": quotas_shown(from), "to": quotas_shown(to)});
+            (AuditKind::AccountLimitsChanged, own, details)
         }
         AuditedChange::AccountDisabled => (AuditKind::AccountDisabled, own, json!({})),
         AuditedChange::AccountEnabled => (AuditKind::AccountEnabled, own, json!({})),

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 
 use super::audit::AuditedChange;
 use crate::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
-    RotateCredentialOutcome, StoreError, stored_row::StoredRow,
+    Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
+    IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
+    stored_row::StoredRow,
 };
 
 /// The columns that [`credential`] reads.
@@ -20,6 +21,45 @@ const ISSUED_TOKEN_COUNTS_MS: i64 = 3_600_000;
 /// Tokens that were created after this time count towards the maximum even if they are not active.
 pub(crate) fn issued_since(at: Timestamp) -> i64 {
     at.as_millisecond().saturating_sub(ISSUED_TOKEN_COUNTS_MS)
+}
+
+/// Why an author may not add a token to an account, if it may not. `caller` is the author's token:
+/// it is read again in the transaction, because a cached one may have been revoked since.
+pub(crate) fn issue_refusal(
+    account: Option<&Account>,
+    caller: Option<&Credential>,
+    new: &NewCredential,
+    by: Author,
+) -> Option<IssueTokenOutcome> {
+    let Some(account) = account else { return Some(IssueTokenOutcome::NotFound) };
+    let Actor::Token(_) = by.actor else { return None };
+    let own = caller.filter(|it| it.account == account.id && it.kind == CredentialKind::Token);
+    let Some(caller) = own else { return Some(IssueTokenOutcome::NotFound) };
+    if caller.revoked_at.is_some() {
+        return Some(IssueTokenOutcome::CallerRevoked);
+    }
+    if caller.expires_at.is_some_and(|end| end <= by.at) {
+        return Some(IssueTokenOutcome::CallerExpired);
+    }
+    if account.disabled_at.is_some() {
+        return Some(IssueTokenOutcome::AccountDisabled);
+    }
+    let lives_longer =
+        caller.expires_at.is_some_and(|end| new.expires_at.is_none_or(|wanted| wanted > end));
+    let permits_more = !new.scopes.without(caller.scopes).is_empty();
+    (lives_longer || permits_more).then_some(IssueTokenOutcome::ExceedsCaller)
+}
+
+/// The outcome of revoking a token of an account; `None` if it can be revoked.
+pub(crate) fn revoke_refusal(
+    account: AccountId,
+    found: Option<&Credential>,
+) -> Option<RevokeTokenOutcome> {
+    let own = found.filter(|it| it.account == account && it.kind == CredentialKind::Token);
+    match own {
+        None => Some(RevokeTokenOutcome::NotFound),
+        Some(token) => token.revoked_at.map(|_| RevokeTokenOutcome::AlreadyRevoked),
+    }
 }
 
 /// What a rotation writes.
@@ -44,10 +84,7 @@ impl RotationPlan {
                 old_ends_at: self.old_ends_at,
             },
             AddCredentialOutcome::SecretTaken => RotateCredentialOutcome::SecretTaken,
-            // A rotation has no limit: the old token expires.
-            AddCredentialOutcome::TooMany | AddCredentialOutcome::NotFound => {
-                RotateCredentialOutcome::NotFound
-            }
+            AddCredentialOutcome::NotFound => RotateCredentialOutcome::NotFound,
         }
     }
 
@@ -61,8 +98,8 @@ impl RotationPlan {
 /// Decides what a rotation of `old` at `at` writes, or why it is refused.
 ///
 /// The replacement keeps the remaining lifetime, unless it has an expiry of its own: otherwise a
-/// rotation would turn a temporary credential into a permanent one. It keeps the name, too. The old credential never ends
-/// later than without the rotation.
+/// rotation would turn a temporary credential into a permanent one. It keeps the name, too. The old
+/// credential never ends later than without the rotation.
 pub(crate) fn plan_rotation(
     old: Option<&Credential>,
     new: &NewCredential,

@@ -37,6 +37,8 @@ pub(crate) struct ChangedWebhook {
     pub(crate) webhook: Webhook,
     /// Whether its failure history is deleted.
     pub(crate) resets_failures: bool,
+    /// Whether its URL, its events or its state differ from before, which the audit feed records.
+    pub(crate) is_changed: bool,
 }
 
 /// Applies a change. `oldest` is the account's oldest stored event: an endpoint that is enabled
@@ -56,6 +58,8 @@ pub(crate) fn apply_change(
         Some(false) => None,
         None => before.disabled,
     };
+    let has_other_events = change.events.as_ref().is_some_and(|it| *it != before.events);
+    let is_changed = is_moved || has_other_events || disabled != before.disabled;
     let is_newly_disabled = before.disabled.is_none() && disabled.is_some();
     let cursor =
         if is_enabled { before.cursor.max(oldest.saturating_sub(1)) } else { before.cursor };
@@ -70,7 +74,7 @@ pub(crate) fn apply_change(
         updated_at: at,
         ..before
     };
-    ChangedWebhook { webhook, resets_failures }
+    ChangedWebhook { webhook, resets_failures, is_changed }
 }
 
 /// A new secret for an endpoint; the former one is valid until `until`.
@@ -199,9 +203,12 @@ mod tests {
         };
         let same = changed("https://example.com/old");
         let unchanged = Webhook { updated_at: at(0), ..failing_webhook() };
-        assert_eq!(same, ChangedWebhook { webhook: unchanged, resets_failures: false });
+        assert_eq!(
+            same,
+            ChangedWebhook { webhook: unchanged, resets_failures: false, is_changed: false }
+        );
         let moved = changed("https://example.com/new");
-        assert!(moved.resets_failures);
+        assert!(moved.resets_failures && moved.is_changed);
         assert_eq!((moved.webhook.failing_since, moved.webhook.resting_until), (None, None));
         assert_eq!(moved.webhook.events, [EventType::Paused]);
     }

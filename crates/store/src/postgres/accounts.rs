@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{account_id, get, key, millis, number, optional, without_nul},
+    columns::{account_id, get, key, millis, number, optional, webhook_id, without_nul},
     credentials,
     pool::Values,
     templates::ids_exhausted,
@@ -41,6 +41,11 @@ impl AccountStore for PostgresStore {
             format!("SELECT {COLUMNS} FROM account WHERE deleted_at IS NULL ORDER BY id");
         let rows = self.pools.acquire_slow().await?.query(&statement, &[]).await?;
         rows.iter().map(account).collect()
+    }
+
+    async fn has_had_accounts(&self) -> Result<bool, StoreError> {
+        let row = self.pools.read_one("SELECT 1 FROM account LIMIT 1", &[]).await?;
+        Ok(row.is_some())
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -219,6 +224,15 @@ fn one_statement() -> String {
     format!("SELECT {COLUMNS} FROM account WHERE id = $1 AND deleted_at IS NULL")
 }
 
+/// Reads one account in a transaction.
+pub(super) async fn one(
+    transaction: &Transaction,
+    id: AccountId,
+) -> Result<Option<Account>, StoreError> {
+    let row = transaction.query_one(&one_statement(), &[&key(id.get())]).await?;
+    row.as_ref().map(account).transpose()
+}
+
 fn account(row: &Row) -> Result<Account, StoreError> {
     decisions::accounts::account(row, limits(row)?)
 }
@@ -237,7 +251,8 @@ async fn rename(
     by: Author,
 ) -> Result<RenameAccountOutcome, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    let statement = "SELECT id, name FROM account WHERE id = $1 OR name = $2";
+    let statement = "SELECT id, name FROM account WHERE (id = $1 AND deleted_at IS NULL) \
+                     OR name = $2";
     let rows = transaction.query(statement, &[&key(id.get()), &name]).await?;
     let mut former = None;
     let mut is_taken = false;
@@ -249,6 +264,7 @@ async fn rename(
         }
     }
     let outcome = rename_outcome(former.as_deref(), is_taken);
+    let former = former.filter(|former| former != name);
     if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
         let update = "UPDATE account SET name = $2 WHERE id = $1";
         transaction.execute(update, &[&key(id.get()), &name]).await?;
@@ -265,14 +281,13 @@ async fn set_review(
     by: Author,
 ) -> Result<bool, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    let statement = one_statement();
-    let row = transaction.query_one(&statement, &[&key(id.get())]).await?;
-    let Some(before) = row.as_ref().map(account).transpose()? else { return Ok(false) };
+    let Some(before) = one(transaction, id).await? else { return Ok(false) };
+    if before.review == review {
+        return Ok(true);
+    }
     let update = "UPDATE account SET review = $2 WHERE id = $1";
-    transaction.execute(update, &[&key(id.get()), &review.as_str()]).await?;
-    transaction.audit(id, AuditedChange::ReviewChanged { from: before.review, to: review }, by);
-    credentials::increment_epoch(transaction).await?;
-    Ok(true)
+    let change = AuditedChange::ReviewChanged { from: before.review, to: review };
+    write(transaction, id, update, &[&key(id.get()), &review.as_str()], change, by).await
 }
 
 async fn delete(
@@ -286,25 +301,35 @@ async fn delete(
     let endpoints = "SELECT 1 FROM webhook WHERE account_id = $1 ORDER BY id FOR UPDATE";
     transaction.query(endpoints, &[&own]).await?;
     transaction.lock(id).await?;
-    let statement = one_statement();
-    let row = transaction.query_one(&statement, &[&own]).await?;
-    let found = row.as_ref().map(account).transpose()?;
+    let found = one(transaction, id).await?;
     let templates = "SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT NULL LIMIT 1";
     let has_templates = transaction.query_one(templates, &[&own]).await?.is_some();
     if let Some(refusal) = deletion_refusal(found.as_ref(), has_templates) {
         return Ok(refusal);
     }
-    for statement in [
-        "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = $1",
-        "DELETE FROM webhook WHERE account_id = $1",
-        "DELETE FROM phone WHERE account_id = $1",
-        "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL",
-    ] {
-        transaction.execute(statement, &[&own]).await?;
-    }
     let revoke =
         "UPDATE credential SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL";
-    transaction.execute(revoke, &[&own, &millis(by.at)]).await?;
+    let revoke = format!("{revoke} RETURNING {}", decisions::credentials::COLUMNS);
+    for row in transaction.query(&revoke, &[&own, &millis(by.at)]).await? {
+        let revoked = decisions::credentials::credential(&row)?;
+        transaction.audit(id, AuditedChange::CredentialRevoked(&revoked), by);
+    }
+    let endpoints = "DELETE FROM webhook WHERE account_id = $1 RETURNING id";
+    for row in transaction.query(endpoints, &[&own]).await? {
+        let note = "INSERT INTO former_webhook (id) VALUES ($1)";
+        let webhook = webhook_id(&row, "id")?;
+        transaction.execute(note, &[&key(webhook.get())]).await?;
+        transaction.audit(id, AuditedChange::WebhookDeleted(webhook), by);
+    }
+    let phones = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
+    for row in transaction.query(phones, &[&own]).await? {
+        transaction.audit(id, AuditedChange::PhoneRemoved(&get::<String>(&row, "id")?), by);
+    }
+    for statement in
+        ["UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL"]
+    {
+        transaction.execute(statement, &[&own]).await?;
+    }
     let update = "UPDATE account SET deleted_at = $2, name = $3 WHERE id = $1";
     transaction.execute(update, &[&own, &millis(by.at), &deleted_name(id)]).await?;
     let name = found.map(|account| account.name).unwrap_or_default();
@@ -319,9 +344,14 @@ async fn set_disabled(
     is_disabled: bool,
     by: Author,
 ) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let Some(before) = one(transaction, id).await? else { return Ok(false) };
+    if before.disabled_at.is_some() == is_disabled {
+        return Ok(true);
+    }
     let update = "UPDATE account SET disabled_at = $2 WHERE id = $1";
     let disabled_at = is_disabled.then(|| millis(by.at));
-    change(transaction, id, update, &[&key(id.get()), &disabled_at], disabling(is_disabled), by)
+    write(transaction, id, update, &[&key(id.get()), &disabled_at], disabling(is_disabled), by)
         .await
 }
 
@@ -331,10 +361,16 @@ async fn set_limits(
     limits: Option<AccountLimits>,
     by: Author,
 ) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let Some(before) = one(transaction, id).await? else { return Ok(false) };
+    if before.limits == limits {
+        return Ok(true);
+    }
     let max_templates = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
     let values: Values<'_> = &[&key(id.get()), &max_templates];
-    change(transaction, id, update, values, AuditedChange::LimitsChanged(limits), by).await
+    let change = AuditedChange::LimitsChanged { from: before.limits, to: limits };
+    write(transaction, id, update, values, change, by).await
 }
 
 async fn set_quotas(
@@ -343,6 +379,11 @@ async fn set_quotas(
     quotas: AccountQuotas,
     by: Author,
 ) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let Some(before) = one(transaction, id).await? else { return Ok(false) };
+    if before.quotas == quotas {
+        return Ok(true);
+    }
     let update = "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
                   phone_limit = $4 WHERE id = $1";
     let values: Values<'_> = &[
@@ -351,11 +392,12 @@ async fn set_quotas(
         &stored_quota(quotas.stored_bytes),
         &stored_quota(quotas.phone_numbers),
     ];
-    change(transaction, id, update, values, AuditedChange::QuotasChanged(quotas), by).await
+    let change = AuditedChange::QuotasChanged { from: before.quotas, to: quotas };
+    write(transaction, id, update, values, change, by).await
 }
 
-/// Changes the row of an account and records it; `false` if the account does not exist.
-async fn change(
+/// Changes the row of an account and records it. The caller has locked the epoch row.
+async fn write(
     transaction: &mut Transaction,
     id: AccountId,
     update: &str,
@@ -363,13 +405,10 @@ async fn change(
     audited: AuditedChange<'_>,
     by: Author,
 ) -> Result<bool, StoreError> {
-    credentials::lock_epoch(transaction).await?;
-    let is_changed = transaction.execute(update, values).await? > 0;
-    if is_changed {
-        transaction.audit(id, audited, by);
-    }
+    transaction.execute(update, values).await?;
+    transaction.audit(id, audited, by);
     credentials::increment_epoch(transaction).await?;
-    Ok(is_changed)
+    Ok(true)
 }
 
 /// Adds a phone number to an account. When several requests use a new number concurrently, the

@@ -6,13 +6,16 @@ use tokio_postgres::GenericClient;
 
 use super::{
     PostgresStore,
-    columns::{actor_key, key, millis},
+    columns::{actor_key, get, key, millis},
     pipeline::{DeferredWrite, owned},
     pool::Values,
 };
 use crate::{
     Actor, AuditEntry, AuditKind, AuditStore, Author, StoreError,
-    decisions::audit::{AuditedChange, COLUMNS, entry, migration, new_entry},
+    decisions::audit::{
+        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ensure_may_change, entry, migration,
+        new_entry,
+    },
 };
 
 /// The advisory lock of a transaction that appends: "GALLEYAU".
@@ -81,6 +84,24 @@ impl AuditStore for PostgresStore {
         let values: Values<'_> = &[&account, &after, &limit];
         let rows = self.pools.read(&statement, values).await?;
         rows.iter().map(entry).collect()
+    }
+}
+
+impl PostgresStore {
+    /// Refuses a change by a token of an account that has made too many. Concurrent changes may
+    /// exceed the limit by their number; in return, a refused one takes no lock.
+    pub(super) async fn ensure_may_change(
+        &self,
+        account: AccountId,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        let Actor::Token(_) = by.actor else { return Ok(()) };
+        let statement = format!(
+            "SELECT at FROM audit {LIMITED} AND account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2"
+        );
+        let values: Values<'_> = &[&key(account.get()), &LIMIT_OFFSET];
+        let row = self.pools.read_one(&statement, values).await?;
+        ensure_may_change(row.map(|row| get(&row, 0)).transpose()?, by.at)
     }
 }
 

@@ -3,19 +3,23 @@
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
+use tokio_postgres::Row;
 
 use super::{
-    PostgresStore,
+    PostgresStore, accounts,
     columns::{key, millis, number},
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
 };
 use crate::{
-    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
-    MAX_ACTIVE_TOKENS, NewCredential, RotateCredentialOutcome, SecretHash, StoreError,
+    Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
+    IssueTokenOutcome, MAX_ACTIVE_TOKENS, NewCredential, RevokeTokenOutcome,
+    RotateCredentialOutcome, SecretHash, StoreError,
     decisions::{
         audit::AuditedChange,
-        credentials::{COLUMNS, credential, issued_since, plan_rotation},
+        credentials::{
+            COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
+        },
     },
 };
 
@@ -38,14 +42,47 @@ impl CredentialStore for PostgresStore {
         account: AccountId,
         new: NewCredential,
         by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> Result<IssueTokenOutcome, StoreError> {
+        // A request beyond a limit does not wait for the lock of all credentials.
+        let since = issued_since(by.at);
+        let values: Values<'_> = &[&key(account.get()), &TOKEN, &millis(by.at), &since];
+        if is_full(self.pools.read_one(COUNT_TOKENS, values).await?)? {
+            return Ok(IssueTokenOutcome::TooMany);
+        }
+        self.ensure_may_change(account, by).await?;
+        transact!(self, tx => issue(tx, account, &new, by))
+    }
+
+    async fn revoke_token(
+        &self,
+        account: AccountId,
+        id: CredentialId,
+        by: Author,
+    ) -> Result<RevokeTokenOutcome, StoreError> {
         transact!(self, tx => async {
             lock_epoch(tx).await?;
-            if count_tokens(tx, account, by.at).await? >= MAX_ACTIVE_TOKENS {
-                return Ok(AddCredentialOutcome::TooMany);
+            let found = by_id(tx, id).await?;
+            if let Some(refusal) = revoke_refusal(account, found.as_ref()) {
+                tx.set_rollback_only();
+                return Ok(refusal);
             }
-            add(tx, account, &new, by).await
+            revoke(tx, id, by).await?;
+            Ok(RevokeTokenOutcome::Revoked)
         })
+    }
+
+    async fn active_tokens(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<Vec<Credential>, StoreError> {
+        let statement = format!(
+            "SELECT {COLUMNS} FROM credential WHERE account_id = $1 AND kind = $2 AND \
+             revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) ORDER BY id"
+        );
+        let values: Values<'_> = &[&key(account.get()), &TOKEN, &millis(at)];
+        let rows = self.pools.read(&statement, values).await?;
+        rows.iter().map(credential).collect()
     }
 
     async fn rotate_credential(
@@ -88,9 +125,11 @@ impl CredentialStore for PostgresStore {
         // The epoch row is locked, so that two instances never wait for each other in a circle.
         transact!(self, tx => async {
             lock_epoch(tx).await?;
-            let update = "UPDATE credential SET last_used_at = greatest(last_used_at, used.at) \
+            // Another instance may have recorded a use of the same minute.
+            let update = "UPDATE credential SET last_used_at = used.at \
                           FROM unnest($1::int8[], $2::int8[]) AS used (id, at) \
-                          WHERE credential.id = used.id";
+                          WHERE credential.id = used.id AND \
+                          coalesce(credential.last_used_at, 0) < used.at";
             tx.execute(update, &[&ids, &times]).await.map(drop)
         })
     }
@@ -130,20 +169,54 @@ pub(super) async fn add(
     Ok(added)
 }
 
-/// How many tokens of the account are active or were created recently.
-async fn count_tokens(
+/// Adds a token if its author still may.
+async fn issue(
+    transaction: &mut Transaction,
+    account: AccountId,
+    new: &NewCredential,
+    by: Author,
+) -> Result<IssueTokenOutcome, StoreError> {
+    lock_epoch(transaction).await?;
+    let outcome = match issue_refused(transaction, account, new, by).await? {
+        Some(refusal) => refusal,
+        None => add(transaction, account, new, by).await?.into(),
+    };
+    if !matches!(outcome, IssueTokenOutcome::Issued(_)) {
+        transaction.set_rollback_only();
+    }
+    Ok(outcome)
+}
+
+async fn issue_refused(
     transaction: &Transaction,
     account: AccountId,
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let statement = "SELECT count(*) FROM credential WHERE account_id = $1 AND kind = $2 \
-                     AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) \
-                     OR created_at > $4)";
-    let kind = CredentialKind::Token.as_str();
-    let values: Values<'_> = &[&key(account.get()), &kind, &millis(at), &issued_since(at)];
-    let row = transaction.query_one(statement, values).await?;
+    new: &NewCredential,
+    by: Author,
+) -> Result<Option<IssueTokenOutcome>, StoreError> {
+    let owner = accounts::one(transaction, account).await?;
+    let caller = match by.actor {
+        Actor::Token(id) => by_id(transaction, id).await?,
+        Actor::Operator | Actor::Service => None,
+    };
+    if let Some(refusal) = issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
+        return Ok(Some(refusal));
+    }
+    let since = issued_since(by.at);
+    let values: Values<'_> = &[&key(account.get()), &TOKEN, &millis(by.at), &since];
+    let is_full = is_full(transaction.query_one(COUNT_TOKENS, values).await?)?;
+    Ok(is_full.then_some(IssueTokenOutcome::TooMany))
+}
+
+const TOKEN: &str = CredentialKind::Token.as_str();
+
+/// How many tokens of an account are active or were created recently.
+const COUNT_TOKENS: &str = "SELECT count(*) FROM credential WHERE account_id = $1 AND kind = $2 \
+     AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) OR created_at > $4)";
+
+/// Whether an account has the maximum number of tokens, from a row of [`COUNT_TOKENS`].
+fn is_full(row: Option<Row>) -> Result<bool, StoreError> {
     let count = row.map_or(Ok(0), |row| number(&row, 0))?;
-    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX) >= MAX_ACTIVE_TOKENS)
 }
 
 /// Adds a credential. The caller has locked the epoch row.

@@ -141,7 +141,10 @@ pub(super) fn beside_commit(error: StoreError) -> StoreError {
                     && !is_connection_error(error.code())
             })
         }
-        StoreError::Busy | StoreError::TooManyReads(_) | StoreError::OutcomeUnknown(_) => true,
+        StoreError::Busy
+        | StoreError::TooManyReads(_)
+        | StoreError::TooManyChanges { .. }
+        | StoreError::OutcomeUnknown(_) => true,
     };
     if is_refused { error } else { at_commit(error) }
 }

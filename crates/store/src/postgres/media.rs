@@ -105,7 +105,7 @@ pub(super) async fn delete(
     upload: i64,
     reason: RemovalReason,
 ) -> Result<bool, StoreError> {
-    transaction.lock(account).await?;
+    transaction.lock_any(account).await?;
     let RemovalCutoffs { unfinished, unused } = reason.cutoffs();
     let find = "SELECT file_name, received FROM upload WHERE number = $1 AND \
                 CASE WHEN received < length THEN created_at <= $2 \

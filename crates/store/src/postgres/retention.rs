@@ -115,7 +115,7 @@ async fn delete_expired(
     if all.map_or(Ok(0), |row| number(&row, 0))? > locked.len() as u64 {
         return Ok(Deletion::InUse);
     }
-    if !transaction.lock(account).await? {
+    if !transaction.lock_any(account).await? {
         return Ok(Deletion::Deleted(0));
     }
     let Some(last) = last_expired_event(transaction, account, since).await? else {

@@ -1,6 +1,6 @@
 //! Transactions. They lock in one order, so that they never wait for each other in a circle: the
-//! credential epoch, endpoints by id, accounts by id, the audit feed. A transaction that changes an account locks its
-//! row, so that the account's events are numbered in sequence.
+//! credential epoch, endpoints by id, accounts by id, the audit feed. A transaction that changes an
+//! account locks its row, so that the account's events are numbered in sequence.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use super::{
     accounts,
     audit::PendingEntries,
-    columns::{key, number},
+    columns::{get, key, number},
     errors,
     pipeline::{DeferredWrite, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
@@ -91,6 +91,7 @@ struct LockedAccount {
     has_new_events: bool,
     limits: Option<AccountLimits>,
     stored_bytes: StoredBytes,
+    is_deleted: bool,
 }
 
 /// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
@@ -156,14 +157,19 @@ impl Transaction {
         self.connection().execute(statement, values).await
     }
 
-    /// Locks an account until the transaction ends; `false` if it does not exist. A transaction
-    /// locks its accounts in the order of their ids.
+    /// Locks an account until the transaction ends; `false` if it does not exist or is deleted. A
+    /// transaction locks its accounts in the order of their ids.
     pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        Ok(self.lock_any(account).await? && !self.accounts[&account].is_deleted)
+    }
+
+    /// Locks an account that may be deleted: its events, versions and files still expire.
+    pub(super) async fn lock_any(&mut self, account: AccountId) -> Result<bool, StoreError> {
         if self.accounts.contains_key(&account) {
             return Ok(true);
         }
         let statement = concat!(
-            "SELECT last_seq, template_limit, ",
+            "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
             stored_bytes_columns!(),
             " FROM account WHERE id = $1 FOR NO KEY UPDATE"
         );
@@ -172,7 +178,9 @@ impl Transaction {
         };
         let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
         let stored_bytes = StoredBytes::read(&row)?;
-        let locked = LockedAccount { last_seq, has_new_events: false, limits, stored_bytes };
+        let is_deleted = get(&row, "is_deleted")?;
+        let has_new_events = false;
+        let locked = LockedAccount { last_seq, has_new_events, limits, stored_bytes, is_deleted };
         self.accounts.insert(account, locked);
         Ok(true)
     }

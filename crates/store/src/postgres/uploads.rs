@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     PostgresStore,
+    batch::no_account,
     columns::{get, key, millis, number, without_nul},
     media,
     pool::Values,
@@ -108,7 +109,9 @@ async fn begin(
     transaction: &mut Transaction,
     new: &NewUpload,
 ) -> Result<BeginUploadOutcome, StoreError> {
-    transaction.lock(new.account).await?;
+    if !transaction.lock(new.account).await? {
+        return Err(no_account());
+    }
     let account = key(new.account.get());
     let unfinished = "SELECT count(*) FROM upload WHERE account_id = $1 AND created_at > $2 AND \
                       received < length";

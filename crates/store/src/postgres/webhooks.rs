@@ -31,6 +31,7 @@ use crate::{
 #[async_trait]
 impl WebhookStore for PostgresStore {
     async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+        self.ensure_may_change(new.account, new.by).await?;
         transact!(self, tx => create(tx, &new))
     }
 
@@ -53,6 +54,7 @@ impl WebhookStore for PostgresStore {
         wanted: WebhookChange,
         by: Author,
     ) -> Result<Option<Webhook>, StoreError> {
+        self.ensure_may_change(account, by).await?;
         transact!(self, tx => change(tx, account, id, &wanted, by))
     }
 
@@ -65,6 +67,7 @@ impl WebhookStore for PostgresStore {
         force: bool,
         by: Author,
     ) -> Result<RotateOutcome, StoreError> {
+        self.ensure_may_change(account, by).await?;
         let new = NewSecret { secret, until, force, by };
         transact!(self, tx => rotate(tx, account, id, &new))
     }
@@ -190,7 +193,8 @@ pub(super) async fn change(
     let Some(before) = lock_own(transaction, account, id).await? else { return Ok(None) };
     let is_enabled = enables(&before, change);
     let oldest = if is_enabled { events::oldest(transaction, account).await? } else { 0 };
-    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, by.at);
+    let ChangedWebhook { webhook, resets_failures, is_changed } =
+        apply_change(before, change, oldest, by.at);
     let update = "UPDATE webhook SET url = $2, events = $3, cursor = $4, disabled_at = $5, \
                   disabled_because = $6, failing_since = $7, resting_until = $8, updated_at = $9, \
                   failures = CASE WHEN $10 THEN 0 ELSE failures END, \
@@ -209,7 +213,9 @@ pub(super) async fn change(
         &resets_failures,
     ];
     transaction.execute(update, values).await?;
-    transaction.audit(account, AuditedChange::WebhookChanged(&webhook), by);
+    if is_changed {
+        transaction.audit(account, AuditedChange::WebhookChanged(&webhook), by);
+    }
     Ok(Some(webhook))
 }
 

@@ -180,7 +180,7 @@ pub enum CredentialKind {
 
 impl CredentialKind {
     /// The stored and displayed value.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Token => "token",
@@ -296,9 +296,49 @@ pub enum AddCredentialOutcome {
     Added(CredentialId),
     /// A credential of the same kind with the same secret exists.
     SecretTaken,
+    /// The account does not exist.
+    NotFound,
+}
+
+/// The result of [`issue_token`](crate::CredentialStore::issue_token).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IssueTokenOutcome {
+    /// The token was added and is valid.
+    Issued(CredentialId),
+    /// A token with the same secret exists.
+    SecretTaken,
     /// The account has the maximum number of active tokens.
     TooMany,
-    /// The account does not exist.
+    /// The calling token was revoked.
+    CallerRevoked,
+    /// The calling token has expired.
+    CallerExpired,
+    /// The new token would permit more than the calling one, or for longer.
+    ExceedsCaller,
+    /// The account is disabled.
+    AccountDisabled,
+    /// The account does not exist, or the calling token is none of its tokens.
+    NotFound,
+}
+
+impl From<AddCredentialOutcome> for IssueTokenOutcome {
+    fn from(added: AddCredentialOutcome) -> Self {
+        match added {
+            AddCredentialOutcome::Added(id) => Self::Issued(id),
+            AddCredentialOutcome::SecretTaken => Self::SecretTaken,
+            AddCredentialOutcome::NotFound => Self::NotFound,
+        }
+    }
+}
+
+/// The result of [`revoke_token`](crate::CredentialStore::revoke_token).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RevokeTokenOutcome {
+    /// The token was revoked.
+    Revoked,
+    /// The token was revoked before.
+    AlreadyRevoked,
+    /// The account has no such token.
     NotFound,
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore, audit,
     columns::{key, millis, number},
-    credentials, limits,
+    credentials, limits, webhooks,
     writer::Batch,
 };
 use crate::{
@@ -31,6 +31,10 @@ impl AccountStore for SqliteStore {
 
     async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         self.readers.read(all)
+    }
+
+    async fn has_had_accounts(&self) -> Result<bool, StoreError> {
+        self.readers.read(has_had_any)
     }
 
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -63,12 +67,16 @@ impl AccountStore for SqliteStore {
     ) -> Result<bool, StoreError> {
         self.writer
             .write_for_operator(move |batch| {
+                let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
+                if before.disabled_at.is_some() == is_disabled {
+                    return Ok(true);
+                }
                 let disabled_at = is_disabled.then(|| millis(by.at));
-                let changed = batch.connection().execute(
+                batch.connection().execute(
                     "UPDATE account SET disabled_at = ?2 WHERE id = ?1",
                     params![key(id.get()), disabled_at],
                 )?;
-                changed_account(batch, id, changed, disabling(is_disabled), by)
+                changed_account(batch, id, disabling(is_disabled), by)
             })
             .await
     }
@@ -89,8 +97,13 @@ impl AccountStore for SqliteStore {
     ) -> Result<bool, StoreError> {
         self.writer
             .write_for_operator(move |batch| {
-                let changed = limits::set(batch, id, limits)?;
-                changed_account(batch, id, changed, AuditedChange::LimitsChanged(limits), by)
+                let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
+                if before.limits == limits {
+                    return Ok(true);
+                }
+                limits::set(batch, id, limits)?;
+                let change = AuditedChange::LimitsChanged { from: before.limits, to: limits };
+                changed_account(batch, id, change, by)
             })
             .await
     }
@@ -188,7 +201,7 @@ fn existing(connection: &Connection, new: &NewAccount) -> Result<ExistingAccount
         Ok(connection.prepare_cached(query)?.exists([value])?)
     };
     let mut existing = ExistingAccounts {
-        has_accounts: exists("SELECT 1 FROM account WHERE ?1", &true)?,
+        has_accounts: has_had_any(connection)?,
         has_name: exists("SELECT 1 FROM account WHERE name = ?1", &new.name)?,
         ..ExistingAccounts::default()
     };
@@ -202,6 +215,10 @@ fn existing(connection: &Connection, new: &NewAccount) -> Result<ExistingAccount
         existing.secrets.push(found.is_some());
     }
     Ok(existing)
+}
+
+fn has_had_any(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(connection.prepare_cached("SELECT 1 FROM account")?.exists([])?)
 }
 
 pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
@@ -240,11 +257,12 @@ fn rename(
         .prepare_cached("SELECT 1 FROM account WHERE name = ?1 AND id <> ?2")?
         .exists(params![name, key(id.get())])?;
     let outcome = rename_outcome(former.as_deref(), is_taken);
+    let former = former.filter(|former| former != name);
     if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
-        let changed = connection
+        connection
             .execute("UPDATE account SET name = ?2 WHERE id = ?1", params![key(id.get()), name])?;
         let renamed = AuditedChange::AccountRenamed { from: &former, to: name };
-        changed_account(batch, id, changed, renamed, by)?;
+        changed_account(batch, id, renamed, by)?;
     }
     Ok(outcome)
 }
@@ -256,12 +274,15 @@ fn set_review(
     by: Author,
 ) -> Result<bool, StoreError> {
     let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
-    let changed = batch.connection().execute(
+    if before.review == review {
+        return Ok(true);
+    }
+    batch.connection().execute(
         "UPDATE account SET review = ?2 WHERE id = ?1",
         params![key(id.get()), review.as_str()],
     )?;
     let audited = AuditedChange::ReviewChanged { from: before.review, to: review };
-    changed_account(batch, id, changed, audited, by)
+    changed_account(batch, id, audited, by)
 }
 
 fn delete(
@@ -277,6 +298,16 @@ fn delete(
     if let Some(refusal) = deletion_refusal(account.as_ref(), has_templates) {
         return Ok(refusal);
     }
+    let credentials = credentials::of_account(connection, id)?;
+    for revoked in credentials.iter().filter(|it| it.revoked_at.is_none()) {
+        audit::append(connection, id, AuditedChange::CredentialRevoked(revoked), by)?;
+    }
+    for webhook in webhooks::of_account(connection, id)? {
+        audit::append(connection, id, AuditedChange::WebhookDeleted(webhook.id), by)?;
+    }
+    for phone in phones(connection, id)? {
+        audit::append(connection, id, AuditedChange::PhoneRemoved(&phone), by)?;
+    }
     for statement in [
         "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = ?1",
         "DELETE FROM webhook WHERE account_id = ?1",
@@ -289,28 +320,25 @@ fn delete(
         "UPDATE credential SET revoked_at = ?2 WHERE account_id = ?1 AND revoked_at IS NULL",
         [key(id.get()), millis(by.at)],
     )?;
-    let changed = connection.execute(
+    connection.execute(
         "UPDATE account SET deleted_at = ?2, name = ?3 WHERE id = ?1",
         params![key(id.get()), millis(by.at), deleted_name(id)],
     )?;
     let name = account.map(|account| account.name).unwrap_or_default();
-    changed_account(batch, id, changed, AuditedChange::AccountDeleted { name: &name }, by)?;
+    changed_account(batch, id, AuditedChange::AccountDeleted { name: &name }, by)?;
     Ok(DeleteAccountOutcome::Deleted)
 }
 
-/// Records the change of an account's row, if there was one, and invalidates cached accounts.
+/// Records the change of an account and invalidates cached accounts.
 fn changed_account(
     batch: &mut Batch<'_>,
     id: AccountId,
-    changed_rows: usize,
     change: AuditedChange<'_>,
     by: Author,
 ) -> Result<bool, StoreError> {
-    if changed_rows > 0 {
-        audit::append(batch.connection(), id, change, by)?;
-    }
+    audit::append(batch.connection(), id, change, by)?;
     batch.credentials_changed();
-    Ok(changed_rows > 0)
+    Ok(true)
 }
 
 fn set_quotas(
@@ -319,7 +347,11 @@ fn set_quotas(
     quotas: AccountQuotas,
     by: Author,
 ) -> Result<bool, StoreError> {
-    let changed = batch.connection().execute(
+    let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
+    if before.quotas == quotas {
+        return Ok(true);
+    }
+    batch.connection().execute(
         "UPDATE account SET requests_per_second = ?2, stored_bytes_limit = ?3, phone_limit = ?4 \
          WHERE id = ?1",
         params![
@@ -329,7 +361,8 @@ fn set_quotas(
             stored_quota(quotas.phone_numbers),
         ],
     )?;
-    changed_account(batch, id, changed, AuditedChange::QuotasChanged(quotas), by)
+    let change = AuditedChange::QuotasChanged { from: before.quotas, to: quotas };
+    changed_account(batch, id, change, by)
 }
 
 pub(super) fn add_phone(
@@ -387,7 +420,10 @@ fn remove_phone(
         "DELETE FROM phone WHERE id = ?1 AND account_id = ?2",
         params![phone, key(account.get())],
     )?;
-    changed_account(batch, account, removed, AuditedChange::PhoneRemoved(phone), by)
+    if removed == 0 {
+        return Ok(false);
+    }
+    changed_account(batch, account, AuditedChange::PhoneRemoved(phone), by)
 }
 
 pub(super) fn phones(

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     SqliteStore,
@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     Actor, AuditEntry, AuditKind, AuditStore, Author, StoreError,
-    decisions::audit::{AuditedChange, COLUMNS, entry, migration, new_entry},
+    decisions::audit::{
+        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ensure_may_change, entry, migration,
+        new_entry,
+    },
 };
 
 #[async_trait]
@@ -23,6 +26,27 @@ impl AuditStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
         self.readers.read(|connection| page(connection, account, after, limit))
+    }
+}
+
+impl SqliteStore {
+    /// Refuses a change by a token of an account that has made too many. Concurrent changes may
+    /// exceed the limit by their number; in return, a refused one queues no write.
+    pub(super) fn ensure_may_change(
+        &self,
+        account: AccountId,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        let Actor::Token(_) = by.actor else { return Ok(()) };
+        let oldest = self.point_readers.read(|connection| {
+            let query = format!(
+                "SELECT at FROM audit {LIMITED} AND account_id = ?1 ORDER BY seq DESC \
+                 LIMIT 1 OFFSET ?2"
+            );
+            let mut query = connection.prepare_cached(&query)?;
+            Ok(query.query_row([key(account.get()), LIMIT_OFFSET], |row| row.get(0)).optional()?)
+        })?;
+        ensure_may_change(oldest, by.at)
     }
 }
 

@@ -11,11 +11,14 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
-    MAX_ACTIVE_TOKENS, NewCredential, RotateCredentialOutcome, SecretHash, StoreError,
+    Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
+    IssueTokenOutcome, MAX_ACTIVE_TOKENS, NewCredential, RevokeTokenOutcome,
+    RotateCredentialOutcome, SecretHash, StoreError,
     decisions::{
         audit::AuditedChange,
-        credentials::{COLUMNS, credential, issued_since, plan_rotation},
+        credentials::{
+            COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
+        },
     },
 };
 
@@ -35,15 +38,45 @@ impl CredentialStore for SqliteStore {
         account: AccountId,
         new: NewCredential,
         by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> Result<IssueTokenOutcome, StoreError> {
+        // A refused request does not queue a write.
+        let refusal = |connection: &Connection| issue_refused(connection, account, &new, by);
+        if let Some(refusal) = self.point_readers.read(refusal)? {
+            return Ok(refusal);
+        }
+        self.ensure_may_change(account, by)?;
         self.writer
-            .write(move |batch| {
-                if count_tokens(batch.connection(), account, by.at)? >= MAX_ACTIVE_TOKENS {
-                    return Ok(AddCredentialOutcome::TooMany);
-                }
-                add(batch, account, &new, by)
+            .write(move |batch| match issue_refused(batch.connection(), account, &new, by)? {
+                Some(refusal) => Ok(refusal),
+                None => add(batch, account, &new, by).map(IssueTokenOutcome::from),
             })
             .await
+    }
+
+    async fn revoke_token(
+        &self,
+        account: AccountId,
+        id: CredentialId,
+        by: Author,
+    ) -> Result<RevokeTokenOutcome, StoreError> {
+        self.writer
+            .write_for_operator(move |batch| {
+                let found = by_id(batch.connection(), id)?;
+                if let Some(refusal) = revoke_refusal(account, found.as_ref()) {
+                    return Ok(refusal);
+                }
+                revoke(batch, id, by)?;
+                Ok(RevokeTokenOutcome::Revoked)
+            })
+            .await
+    }
+
+    async fn active_tokens(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<Vec<Credential>, StoreError> {
+        self.readers.read(|connection| active_tokens(connection, account, at))
     }
 
     async fn rotate_credential(
@@ -137,6 +170,44 @@ fn insert(
     }
     let id = u64::try_from(batch.connection().last_insert_rowid()).unwrap_or_default();
     Ok(AddCredentialOutcome::Added(CredentialId(id)))
+}
+
+/// Why the author may not add a token to the account, if it may not.
+fn issue_refused(
+    connection: &Connection,
+    account: AccountId,
+    new: &NewCredential,
+    by: Author,
+) -> Result<Option<IssueTokenOutcome>, StoreError> {
+    let owner = accounts::one(connection, account)?;
+    let caller = match by.actor {
+        Actor::Token(id) => by_id(connection, id)?,
+        Actor::Operator | Actor::Service => None,
+    };
+    if let Some(refusal) = issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
+        return Ok(Some(refusal));
+    }
+    let is_full = count_tokens(connection, account, by.at)? >= MAX_ACTIVE_TOKENS;
+    Ok(is_full.then_some(IssueTokenOutcome::TooMany))
+}
+
+fn active_tokens(
+    connection: &Connection,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<Vec<Credential>, StoreError> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM credential WHERE account_id = ?1 AND kind = ?2 AND \
+         revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id"
+    );
+    let mut query = connection.prepare_cached(&query)?;
+    let kind = CredentialKind::Token.as_str();
+    let mut rows = query.query(params![key(account.get()), kind, millis(at)])?;
+    let mut tokens = Vec::new();
+    while let Some(row) = rows.next()? {
+        tokens.push(credential(row)?);
+    }
+    Ok(tokens)
 }
 
 /// How many tokens of the account are active or were created recently.

@@ -27,18 +27,18 @@ pub(super) fn column(
     optional(row, name, |limit: i64| Some(AccountLimits { templates: u32::try_from(limit).ok()? }))
 }
 
-/// Sets the limits of an account. Returns the number of rows that changed.
+/// Sets the limits of an account.
 pub(super) fn set(
     batch: &mut Batch<'_>,
     account: AccountId,
     limits: Option<AccountLimits>,
-) -> Result<usize, StoreError> {
-    let changed = batch.connection().execute(
+) -> Result<(), StoreError> {
+    batch.connection().execute(
         "UPDATE account SET template_limit = ?2 WHERE id = ?1",
         params![key(account.get()), limits.map(|limits| limits.templates)],
     )?;
     batch.limits_changed(account, limits);
-    Ok(changed)
+    Ok(())
 }
 
 /// The limit that prevents a create, if any.

@@ -104,6 +104,8 @@ pub(super) fn update_used_bytes(
 }
 
 fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, StoreError> {
+    // Fails for an account that is deleted.
+    batch.stored_bytes(new.account)?;
     let connection = batch.connection();
     let mut unfinished = connection.prepare_cached(
         "SELECT count(*) FROM upload INDEXED BY upload_unfinished WHERE account_id = ?1 AND \

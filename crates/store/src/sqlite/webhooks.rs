@@ -31,6 +31,7 @@ use crate::{
 #[async_trait]
 impl WebhookStore for SqliteStore {
     async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+        self.ensure_may_change(new.account, new.by)?;
         self.writer.write(move |batch| create(batch, &new)).await
     }
 
@@ -53,6 +54,7 @@ impl WebhookStore for SqliteStore {
         wanted: WebhookChange,
         by: Author,
     ) -> Result<Option<Webhook>, StoreError> {
+        self.ensure_may_change(account, by)?;
         self.writer.write(move |batch| change(batch, account, id, &wanted, by)).await
     }
 
@@ -65,6 +67,7 @@ impl WebhookStore for SqliteStore {
         force: bool,
         by: Author,
     ) -> Result<RotateOutcome, StoreError> {
+        self.ensure_may_change(account, by)?;
         let new = NewSecret { secret, until, force, by };
         self.writer.write(move |batch| rotate(batch, account, id, &new)).await
     }
@@ -158,7 +161,8 @@ pub(super) fn change(
     let Some(before) = one(batch.connection(), account, id)? else { return Ok(None) };
     let is_enabled = enables(&before, change);
     let oldest = if is_enabled { events::oldest(batch.connection(), account)? } else { 0 };
-    let ChangedWebhook { webhook, resets_failures } = apply_change(before, change, oldest, by.at);
+    let ChangedWebhook { webhook, resets_failures, is_changed } =
+        apply_change(before, change, oldest, by.at);
     let (disabled_at, reason) = webhook.disabled.unzip();
     batch
         .connection()
@@ -180,7 +184,9 @@ pub(super) fn change(
             millis(webhook.updated_at),
             resets_failures,
         ])?;
-    audit::append(batch.connection(), account, AuditedChange::WebhookChanged(&webhook), by)?;
+    if is_changed {
+        audit::append(batch.connection(), account, AuditedChange::WebhookChanged(&webhook), by)?;
+    }
     Ok(Some(webhook))
 }
 

@@ -28,6 +28,9 @@ pub trait AccountStore: Send + Sync {
     /// All accounts, oldest first.
     async fn accounts(&self) -> Result<Vec<Account>, StoreError>;
 
+    /// Whether the store has or had an account, even if all of them are deleted.
+    async fn has_had_accounts(&self) -> Result<bool, StoreError>;
+
     /// One account.
     async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError>;
 

@@ -5,6 +5,11 @@ use galley_domain::id::AccountId;
 
 use crate::{AuditEntry, StoreError};
 
+/// How many entries the tokens of an account may cause within 24 hours by creating tokens,
+/// registering or changing endpoints and replacing their secrets. Entries are never deleted, so they
+/// must not grow at a client's will. What deletes or revokes something is always possible.
+pub const MAX_DAILY_CHANGES: usize = 1_000;
+
 /// Reads the audit feed.
 #[async_trait]
 pub trait AuditStore: Send + Sync {

@@ -5,8 +5,8 @@ use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
 use crate::{
-    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, NewCredential,
-    RotateCredentialOutcome, SecretHash, StoreError,
+    AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, IssueTokenOutcome,
+    NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash, StoreError,
 };
 
 /// How many tokens an account may have when a client creates another one: those that are neither
@@ -24,14 +24,14 @@ pub trait CredentialStore: Send + Sync {
         by: Author,
     ) -> Result<AddCredentialOutcome, StoreError>;
 
-    /// Adds a token to an account that has fewer than [`MAX_ACTIVE_TOKENS`]; otherwise like
-    /// [`CredentialStore::add_credential`].
+    /// Adds a token to an account that has fewer than [`MAX_ACTIVE_TOKENS`]. If a token is the
+    /// author, it must be valid at that time, and permit as much as the new one, for as long.
     async fn issue_token(
         &self,
         account: AccountId,
         new: NewCredential,
         by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError>;
+    ) -> Result<IssueTokenOutcome, StoreError>;
 
     /// Adds a replacement to the account of `old`, unless `old` is expired or revoked. `old` expires
     /// at `old_ends_at`, unless it expires earlier. Without an expiry of its own, the replacement
@@ -46,6 +46,21 @@ pub trait CredentialStore: Send + Sync {
 
     /// Revokes a credential; `false` if it does not exist or was already revoked.
     async fn revoke_credential(&self, id: CredentialId, by: Author) -> Result<bool, StoreError>;
+
+    /// Revokes a token of an account.
+    async fn revoke_token(
+        &self,
+        account: AccountId,
+        id: CredentialId,
+        by: Author,
+    ) -> Result<RevokeTokenOutcome, StoreError>;
+
+    /// The tokens of an account that are neither expired nor revoked at `at`, oldest first.
+    async fn active_tokens(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<Vec<Credential>, StoreError>;
 
     /// The credentials of an account, oldest first, including expired and revoked ones.
     async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError>;

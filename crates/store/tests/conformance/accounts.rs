@@ -2,8 +2,8 @@
 
 use galley_domain::template::Review;
 use galley_store::{
-    Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome, CredentialKind,
-    DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
+    AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
+    CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
 };
 
 use super::{
@@ -164,6 +164,19 @@ pub(crate) async fn a_deleted_account_frees_its_name_phone_numbers_and_template_
     let credential = secret(CredentialKind::Token, "u");
     let added = store.add_credential(id, credential, by).await.unwrap();
     assert_eq!(added, AddCredentialOutcome::NotFound);
+
+    let entries = store.audit_entries(None, 0, 1_000).await.unwrap().len();
+    let renamed = store.rename_account(id, "again".to_owned(), by).await.unwrap();
+    assert_eq!(renamed, RenameAccountOutcome::NotFound);
+    assert!(!store.set_account_review(id, Review::Manual, by).await.unwrap());
+    assert!(!store.set_account_disabled(id, false, by).await.unwrap());
+    assert!(!store.set_account_limits(id, None, by).await.unwrap());
+    assert!(!store.set_account_quotas(id, AccountQuotas::default(), by).await.unwrap());
+    assert_eq!(store.audit_entries(None, 0, 1_000).await.unwrap().len(), entries);
+    // A client may have been authenticated before the deletion.
+    assert!(store.create_template(new(id, "late")).await.is_err());
+    assert!(store.create_webhook(endpoint(id)).await.is_err());
+    assert!(store.has_had_accounts().await.unwrap(), "the store is not new");
 
     let second = NewAccount { phones: vec!["111".to_owned()], ..new_account("mine") };
     let CreateAccountOutcome::Created(second, _) = store.create_account(second).await.unwrap()

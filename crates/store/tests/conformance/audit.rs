@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use galley_domain::{id::AccountId, template::Review};
 use galley_store::{
     AccountLimits, AccountQuotas, Actor, AddCredentialOutcome, AuditEntry, AuditKind, Author,
-    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, NewAccount,
-    NewCredential, RenameAccountOutcome, StoredSecret, WebhookChange,
+    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, IssueTokenOutcome,
+    MAX_DAILY_CHANGES, NewAccount, NewCredential, RenameAccountOutcome, RevokeTokenOutcome,
+    StoreError, StoredSecret, WebhookChange,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +35,17 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ("set_account_disabled", &[AuditKind::AccountDisabled, AuditKind::AccountEnabled]),
     (
         "delete_account",
-        &[AuditKind::AccountCreated, AuditKind::AccountDisabled, AuditKind::AccountDeleted],
+        &[
+            AuditKind::AccountCreated,
+            AuditKind::PhoneAdded,
+            AuditKind::CredentialCreated,
+            AuditKind::WebhookCreated,
+            AuditKind::AccountDisabled,
+            AuditKind::CredentialRevoked,
+            AuditKind::WebhookDeleted,
+            AuditKind::PhoneRemoved,
+            AuditKind::AccountDeleted,
+        ],
     ),
     ("set_account_limits", &[AuditKind::AccountLimitsChanged]),
     ("set_account_quotas", &[AuditKind::AccountLimitsChanged]),
@@ -43,6 +54,7 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ("remove_phone", &[AuditKind::PhoneRemoved]),
     ("add_credential", &[AuditKind::CredentialCreated]),
     ("issue_token", &[AuditKind::CredentialCreated]),
+    ("revoke_token", &[AuditKind::CredentialCreated, AuditKind::CredentialRevoked]),
     ("rotate_credential", &[AuditKind::CredentialRotated]),
     ("revoke_credential", &[AuditKind::CredentialRevoked]),
     ("create_webhook", &[AuditKind::WebhookCreated]),
@@ -52,7 +64,9 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
 ];
 
 /// Methods that append nothing: they read, or record only that a credential was used.
-const NOT_AUDITED: [&str; 10] = [
+const NOT_AUDITED: [&str; 12] = [
+    "has_had_accounts",
+    "active_tokens",
     "account",
     "accounts",
     "phones",
@@ -84,6 +98,13 @@ fn added(outcome: AddCredentialOutcome) -> CredentialId {
     }
 }
 
+fn issued(outcome: IssueTokenOutcome) -> CredentialId {
+    match outcome {
+        IssueTokenOutcome::Issued(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Calls a method so that it changes something.
 async fn call(store: &Shared, method: &str, id: AccountId) {
     match method {
@@ -108,7 +129,16 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             assert!(store.set_account_disabled(id, false, author()).await.unwrap());
         }
         "delete_account" => {
-            let doomed = account(store, "doomed").await;
+            let new = NewAccount {
+                phones: vec!["444".to_owned()],
+                credentials: vec![token("doomed")],
+                ..new_account("doomed")
+            };
+            let CreateAccountOutcome::Created(doomed, _) = store.create_account(new).await.unwrap()
+            else {
+                panic!("the account is created")
+            };
+            register(store, endpoint(doomed)).await;
             store.set_account_disabled(doomed, true, author()).await.unwrap();
             let deleted = store.delete_account(doomed, author()).await.unwrap();
             assert_eq!(deleted, DeleteAccountOutcome::Deleted);
@@ -132,7 +162,12 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             added(store.add_credential(id, token("added"), author()).await.unwrap());
         }
         "issue_token" => {
-            added(store.issue_token(id, token("issued"), author()).await.unwrap());
+            issued(store.issue_token(id, token("issued"), author()).await.unwrap());
+        }
+        "revoke_token" => {
+            let new = added(store.add_credential(id, token("short"), author()).await.unwrap());
+            let revoked = store.revoke_token(id, new, author()).await.unwrap();
+            assert_eq!(revoked, RevokeTokenOutcome::Revoked);
         }
         "rotate_credential" => {
             let old = store.credentials(id).await.unwrap()[0].id;
@@ -205,7 +240,7 @@ pub(crate) async fn an_entry_names_its_actor_and_contains_no_secret(store: &Shar
     let mine = account(store, "mine").await;
     let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
     let by = Author::token(boss, noon(6));
-    let issued = added(store.issue_token(mine, token("nightly"), by).await.unwrap());
+    let issued = issued(store.issue_token(mine, token("nightly"), by).await.unwrap());
     let entry = entries(store, Some(mine)).await.pop().unwrap();
     assert_eq!((entry.actor, &*entry.actor_name), (Actor::Token(boss), "boss job"));
     assert_eq!((entry.at, entry.account), (noon(6), Some(mine)));
@@ -264,6 +299,51 @@ pub(crate) async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Share
         writer.await.unwrap();
     }
     assert_eq!(seen, 21, "the entry of the account and those of its phone numbers");
+}
+
+pub(crate) async fn tokens_change_an_account_a_thousand_times_a_day(store: &Shared) {
+    let mine = account(store, "mine").await;
+    let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
+    let webhook = register(store, endpoint(mine)).await.id;
+    let change = async |disabled, by| {
+        let change = WebhookChange { url: None, events: None, disabled: Some(disabled) };
+        store.change_webhook(mine, webhook, change, by).await
+    };
+    let first = Author::token(boss, noon(10));
+    for number in 0..MAX_DAILY_CHANGES {
+        change(number % 2 == 0, first).await.unwrap();
+    }
+    let day = 24 * 3_600_000;
+    let refused = change(true, Author::token(boss, noon(day))).await;
+    let Err(StoreError::TooManyChanges { retry_after }) = refused else { panic!("{refused:?}") };
+    assert_eq!(retry_after.as_millis(), 10);
+    let by = Author::token(boss, noon(11));
+    let issued = store.issue_token(mine, token("beyond"), by).await;
+    assert!(matches!(issued, Err(StoreError::TooManyChanges { .. })), "{issued:?}");
+    change(true, Author::operator(noon(11))).await.unwrap();
+    change(false, Author::token(boss, noon(day + 10))).await.unwrap();
+    assert!(store.delete_webhook(mine, webhook, by).await.unwrap(), "a deletion is possible");
+    let revoked = store.revoke_token(mine, boss, by).await.unwrap();
+    assert_eq!(revoked, RevokeTokenOutcome::Revoked, "a revocation is possible");
+}
+
+pub(crate) async fn a_change_without_effect_is_not_recorded(store: &Shared) {
+    let mine = account(store, "mine").await;
+    let webhook = register(store, endpoint(mine)).await;
+    let before = entries(store, None).await.len();
+    let change = WebhookChange {
+        url: Some(webhook.url.clone()),
+        events: Some(webhook.events.clone()),
+        disabled: Some(false),
+    };
+    store.change_webhook(mine, webhook.id, change, author()).await.unwrap();
+    store.rename_account(mine, "mine".to_owned(), author()).await.unwrap();
+    let found = store.account(mine).await.unwrap().unwrap();
+    assert!(store.set_account_review(mine, found.review, author()).await.unwrap());
+    assert!(store.set_account_disabled(mine, false, author()).await.unwrap());
+    assert!(store.set_account_limits(mine, found.limits, author()).await.unwrap());
+    assert!(store.set_account_quotas(mine, found.quotas, author()).await.unwrap());
+    assert_eq!(entries(store, None).await.len(), before);
 }
 
 pub(crate) async fn a_refused_change_is_not_recorded(store: &Shared) {

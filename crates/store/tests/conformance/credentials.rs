@@ -2,8 +2,8 @@
 
 use galley_domain::{account::Scopes, id::AccountId};
 use galley_store::{
-    Actor, AddCredentialOutcome, Author, CredentialId, CredentialKind, MAX_ACTIVE_TOKENS,
-    NewCredential, NewTemplate, RotateCredentialOutcome, SecretHash,
+    Actor, AddCredentialOutcome, Author, CredentialId, CredentialKind, IssueTokenOutcome,
+    MAX_ACTIVE_TOKENS, NewCredential, NewTemplate, RotateCredentialOutcome, SecretHash,
 };
 use jiff::Timestamp;
 
@@ -14,6 +14,35 @@ fn added(outcome: AddCredentialOutcome) -> CredentialId {
         AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
+}
+
+fn issued(outcome: IssueTokenOutcome) -> CredentialId {
+    match outcome {
+        IssueTokenOutcome::Issued(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn a_token_that_is_no_longer_valid_issues_none(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let operator = Author::operator(noon(0));
+    let boss = NewCredential { expires_at: Some(noon(9)), ..secret(CredentialKind::Token, "boss") };
+    let boss = added(store.add_credential(mine, boss, operator).await.unwrap());
+    let issue = async |account, expires_at, at| {
+        let new = NewCredential { expires_at, ..secret(CredentialKind::Token, "new") };
+        store.issue_token(account, new, Author::token(boss, noon(at))).await.unwrap()
+    };
+    let end = Some(noon(9));
+    assert_eq!(issue(mine, None, 1).await, IssueTokenOutcome::ExceedsCaller);
+    assert_eq!(issue(mine, Some(noon(10)), 1).await, IssueTokenOutcome::ExceedsCaller);
+    assert_eq!(issue(theirs, end, 1).await, IssueTokenOutcome::NotFound);
+    assert_eq!(issue(mine, end, 9).await, IssueTokenOutcome::CallerExpired);
+    store.set_account_disabled(mine, true, operator).await.unwrap();
+    assert_eq!(issue(mine, end, 1).await, IssueTokenOutcome::AccountDisabled);
+    store.set_account_disabled(mine, false, operator).await.unwrap();
+    assert!(store.revoke_credential(boss, operator).await.unwrap());
+    assert_eq!(issue(mine, end, 1).await, IssueTokenOutcome::CallerRevoked);
+    assert_eq!(store.credentials(mine).await.unwrap().len(), 1, "none was added");
 }
 
 pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared) {
@@ -243,14 +272,14 @@ pub(crate) async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
     added(store.add_credential(mine, secret(CredentialKind::Key, "key"), by).await.unwrap());
     let mut last = None;
     for number in 0..MAX_ACTIVE_TOKENS {
-        last = Some(added(issue(mine, &number.to_string()).await));
+        last = Some(issued(issue(mine, &number.to_string()).await));
     }
-    assert_eq!(issue(mine, "beyond").await, AddCredentialOutcome::TooMany);
-    added(issue(theirs, "another account").await);
+    assert_eq!(issue(mine, "beyond").await, IssueTokenOutcome::TooMany);
+    issued(issue(theirs, "another account").await);
     assert!(store.revoke_credential(last.unwrap(), by).await.unwrap());
     let refused = issue_at(mine, "at once", 2 * hour - 1).await;
-    assert_eq!(refused, AddCredentialOutcome::TooMany, "it was created within an hour");
-    added(issue_at(mine, "in its place", 2 * hour).await);
+    assert_eq!(refused, IssueTokenOutcome::TooMany, "it was created within an hour");
+    issued(issue_at(mine, "in its place", 2 * hour).await);
     let beyond = secret(CredentialKind::Token, "of the operator");
     added(store.add_credential(mine, beyond, by).await.unwrap());
 }

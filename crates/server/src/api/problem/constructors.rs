@@ -1,13 +1,13 @@
 //! The problems that have more than a kind: their details and additional data.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use galley_domain::{
     document::JsonError, id::TemplateId, rulebook::Category,
     template::lifecycle::InvalidTransition, violation::Violations,
 };
-use galley_store::{Limit, ReadKind, StoreError};
+use galley_store::{Limit, MAX_DAILY_CHANGES, ReadKind, StoreError};
 use jiff::Timestamp;
 use thiserror::Error;
 
@@ -169,6 +169,21 @@ impl Problem {
         ))
     }
 
+    /// The tokens of the account have created or changed too much within a day.
+    fn too_many_changes(retry_after: Duration) -> Self {
+        let throttle = Throttle {
+            policy: "recorded-changes",
+            quota: MAX_DAILY_CHANGES as u64,
+            window: Some(86_400),
+            retry_after,
+            closes: false,
+        };
+        let detail = format!(
+            "The tokens of the account have created tokens, and registered or changed endpoints, {MAX_DAILY_CHANGES} times within 24 hours, which is the limit. Nothing was done. Send the request again after the time in Retry-After, or ask the operator to make the change."
+        );
+        Self::throttled(ProblemKind::TooManyRequests, throttle).detail(detail)
+    }
+
     /// The store fails, so this instance should receive no requests: 503, never 500.
     pub(crate) fn not_ready(error: StoreError) -> Self {
         let problem = Self::from(error);
@@ -204,6 +219,9 @@ impl From<StoreError> for Problem {
             // Not a failure, and logging each of them would not help under load.
             StoreError::Busy => return Self::of(ProblemKind::Busy),
             StoreError::TooManyReads(kind) => return Self::too_many_reads(kind),
+            StoreError::TooManyChanges { retry_after } => {
+                return Self::too_many_changes(retry_after);
+            }
             StoreError::Full(_) => ProblemKind::StorageFull,
             StoreError::Unavailable(_) => ProblemKind::Unavailable,
             StoreError::OutcomeUnknown(_) => ProblemKind::OutcomeUnknown,

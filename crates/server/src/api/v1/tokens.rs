@@ -9,7 +9,9 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use galley_domain::{document::Document, token::NewToken};
-use galley_store::{AddCredentialOutcome, Credential, CredentialKind, NewCredential, SecretHash};
+use galley_store::{
+    Credential, CredentialKind, IssueTokenOutcome, NewCredential, RevokeTokenOutcome, SecretHash,
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -40,14 +42,8 @@ async fn list(
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     parameters.only(&[])?;
-    let now = app.clock().now();
-    let mut tokens = app.store().credentials(caller.account.id).await?;
-    tokens.retain(|it| it.kind == CredentialKind::Token && is_active(it, now));
+    let tokens = app.store().active_tokens(caller.account.id, app.clock().now()).await?;
     Ok(json(StatusCode::OK, view::tokens(&tokens)))
-}
-
-fn is_active(token: &Credential, now: Timestamp) -> bool {
-    token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
 }
 
 async fn create(
@@ -71,12 +67,8 @@ async fn create(
     };
     let issued = app.store().issue_token(caller.account.id, new, caller.author(now)).await?;
     let id = match issued {
-        AddCredentialOutcome::Added(id) => id,
-        AddCredentialOutcome::TooMany => return Err(Problem::of(ProblemKind::TooManyTokens)),
-        // A random secret is never taken twice, and the account of a caller exists.
-        AddCredentialOutcome::SecretTaken | AddCredentialOutcome::NotFound => {
-            return Err(Problem::of(ProblemKind::Internal));
-        }
+        IssueTokenOutcome::Issued(id) => id,
+        refused => return Err(Problem::of(refusal(refused))),
     };
     let token = Credential {
         id,
@@ -95,6 +87,21 @@ async fn create(
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
+}
+
+/// The problem of a token that was not issued. The store decides on the caller's token as it is,
+/// which may differ from the cached one.
+fn refusal(refused: IssueTokenOutcome) -> ProblemKind {
+    match refused {
+        IssueTokenOutcome::TooMany => ProblemKind::TooManyTokens,
+        IssueTokenOutcome::CallerRevoked => ProblemKind::TokenRevoked,
+        IssueTokenOutcome::CallerExpired => ProblemKind::TokenExpired,
+        IssueTokenOutcome::ExceedsCaller => ProblemKind::TokenExceedsCaller,
+        IssueTokenOutcome::AccountDisabled => ProblemKind::AccountDisabled,
+        IssueTokenOutcome::NotFound => ProblemKind::TokenUnknown,
+        // A random secret is never taken twice.
+        IssueTokenOutcome::SecretTaken | IssueTokenOutcome::Issued(_) => ProblemKind::Internal,
+    }
 }
 
 /// When the new token expires: by default when the caller's token does. Refuses a token that would
@@ -125,12 +132,12 @@ fn new_secret(app: &App) -> String {
 
 async fn revoke(State(app): State<App>, caller: Caller<Credentials>) -> Result<Response, Problem> {
     let id = caller.credential_id()?;
-    let tokens = app.store().credentials(caller.account.id).await?;
-    let is_own = tokens.iter().any(|it| it.id == id && it.kind == CredentialKind::Token);
-    if !is_own {
-        return Err(Problem::of(ProblemKind::CredentialUnknown));
+    let by = caller.author(app.clock().now());
+    match app.store().revoke_token(caller.account.id, id, by).await? {
+        // A token that was revoked before stays revoked: the client has what it wants.
+        RevokeTokenOutcome::Revoked | RevokeTokenOutcome::AlreadyRevoked => {
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
+        RevokeTokenOutcome::NotFound => Err(Problem::of(ProblemKind::CredentialUnknown)),
     }
-    // A token that was revoked before stays revoked: the client has what it wants.
-    app.store().revoke_credential(id, caller.author(app.clock().now())).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
 }

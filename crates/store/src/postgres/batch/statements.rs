@@ -12,7 +12,7 @@ use crate::{
 const LOCK: &str = concat!(
     "SELECT id, last_seq, last_template, template_limit, ",
     stored_bytes_columns!(),
-    " FROM account WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE"
+    " FROM account WHERE id = ANY($1) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE"
 );
 
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \

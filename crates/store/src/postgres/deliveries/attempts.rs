@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use crate::{
-    Attempt, RecordAttemptOutcome, StoreError, Webhook,
+    Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
     decisions::{
+        audit::AuditedChange,
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
         webhooks::{health, webhook},
@@ -116,5 +117,8 @@ async fn disable(
     transaction.lock(webhook.account).await?;
     transaction.defer(DISABLE, owned![key(webhook.id.get()), millis(at), reason.as_str()]);
     events::append_disabled(transaction, webhook, reason.as_str(), at);
+    let after = Webhook { disabled: Some((at, reason)), ..webhook.clone() };
+    let change = AuditedChange::WebhookChanged(&after);
+    transaction.audit(webhook.account, change, Author::service(at));
     Ok(())
 }

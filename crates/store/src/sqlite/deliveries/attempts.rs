@@ -5,12 +5,14 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{
-    Attempt, RecordAttemptOutcome, StoreError,
+    Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
     decisions::{
+        audit::AuditedChange,
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
     },
     sqlite::{
+        audit,
         columns::{key, millis},
         events, webhooks,
         writer::Batch,
@@ -40,6 +42,11 @@ pub(in crate::sqlite) fn record(
         EndpointUpdate::Disable(reason) => {
             webhooks::disable(connection, webhook.id, *reason, attempt.at)?;
             events::append_disabled(batch, &webhook, reason.as_str(), attempt.at)?;
+            let disabled = Some((attempt.at, *reason));
+            let account = webhook.account;
+            let webhook = Webhook { disabled, ..webhook };
+            let change = AuditedChange::WebhookChanged(&webhook);
+            audit::append(batch.connection(), account, change, Author::service(attempt.at))?;
         }
     }
     Ok(result.outcome())

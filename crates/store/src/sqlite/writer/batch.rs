@@ -62,6 +62,8 @@ struct AccountSnapshot {
     has_new_events: bool,
     limits: Option<AccountLimits>,
     stored_bytes: StoredBytes,
+    /// Whether the account is deleted. Its events and versions still expire.
+    is_deleted: bool,
 }
 
 impl<'c> Batch<'c> {
@@ -175,7 +177,7 @@ impl<'c> Batch<'c> {
 
     /// The sequence number of the account's newest event, including those of this transaction.
     pub(in crate::sqlite) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        Ok(self.account(account)?.last_seq)
+        Ok(self.existing_account(account)?.last_seq)
     }
 
     /// The limits of the account, if it has any.
@@ -183,7 +185,7 @@ impl<'c> Batch<'c> {
         &mut self,
         account: AccountId,
     ) -> Result<Option<AccountLimits>, StoreError> {
-        Ok(self.account(account)?.limits)
+        Ok(self.existing_account(account)?.limits)
     }
 
     /// What the account stores, with the changes of this transaction.
@@ -191,7 +193,7 @@ impl<'c> Batch<'c> {
         &mut self,
         account: AccountId,
     ) -> Result<StoredBytes, StoreError> {
-        Ok(self.account(account)?.stored_bytes)
+        Ok(self.existing_account(account)?.stored_bytes)
     }
 
     /// Counts bytes that the account's templates take or free. The account's row is updated once
@@ -216,12 +218,22 @@ impl<'c> Batch<'c> {
         }
     }
 
+    /// The account of a new version, endpoint or file, which must not be deleted: the caller may
+    /// have been authenticated before the deletion.
+    fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
+        let snapshot = self.account(account)?;
+        if snapshot.is_deleted {
+            return Err(rusqlite::Error::QueryReturnedNoRows.into());
+        }
+        Ok(snapshot)
+    }
+
     fn account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
         match self.accounts.entry(account) {
             Entry::Occupied(snapshot) => Ok(snapshot.into_mut()),
             Entry::Vacant(entry) => {
                 let query = concat!(
-                    "SELECT last_seq, template_limit, ",
+                    "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
                     stored_bytes_columns!(),
                     " FROM account WHERE id = ?1"
                 );
@@ -231,7 +243,9 @@ impl<'c> Batch<'c> {
                 let limits = limits::column(row, 1)?;
                 let (last_seq, stored_bytes) = (number(row, 0)?, StoredBytes::read(row)?);
                 let has_new_events = false;
-                let snapshot = AccountSnapshot { last_seq, has_new_events, limits, stored_bytes };
+                let is_deleted = row.get("is_deleted")?;
+                let snapshot =
+                    AccountSnapshot { last_seq, has_new_events, limits, stored_bytes, is_deleted };
                 Ok(entry.insert(snapshot))
             }
         }
