@@ -14,8 +14,7 @@ use crate::{
     limits::Limits,
     memory_budget::MemoryBudget,
     observability::{
-        access_log::AccessLog, conditions::Conditions, event_traces::EventTraces,
-        failure_log::FailureLog, metrics::Metrics,
+        access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
     },
     warning_cache::WarningCache,
 };
@@ -35,7 +34,6 @@ pub(crate) struct Inner {
     metrics: Metrics,
     conditions: Conditions,
     failure_log: FailureLog,
-    event_traces: EventTraces,
     render_warnings: WarningCache,
     index_pacer: Arc<IndexPacer>,
     pub(crate) access: AccessLog,
@@ -68,7 +66,6 @@ impl App {
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
             failure_log: FailureLog::default(),
-            event_traces: EventTraces::default(),
             render_warnings: WarningCache::default(),
             index_pacer: Arc::default(),
             draining: watch::Sender::new(false),
@@ -134,11 +131,6 @@ impl App {
     /// The endpoints whose current outage was logged.
     pub(crate) fn failure_log(&self) -> &FailureLog {
         &self.0.failure_log
-    }
-
-    /// The traces of recent events, for their deliveries.
-    pub(crate) fn event_traces(&self) -> &EventTraces {
-        &self.0.event_traces
     }
 
     pub(crate) fn webhooks(&self) -> &WebhookContext {

@@ -48,7 +48,7 @@ mod tests {
         rulebook::Category,
         template::{Status, lifecycle::EventType},
     };
-    use galley_store::{Actor, CredentialId};
+    use galley_store::{Actor, CredentialId, TraceContext};
 
     use super::*;
 
@@ -69,6 +69,7 @@ mod tests {
             actor: Actor::Token(CredentialId(4)),
             actor_name: "CI \"nightly\"".to_owned(),
             reason: Some("too\nloud".to_owned()),
+            trace: TraceContext::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
         };
         assert_eq!(
             event(&rejected),

@@ -3,7 +3,6 @@
 
 pub(crate) mod access_log;
 pub(crate) mod conditions;
-pub(crate) mod event_traces;
 mod exposition;
 pub(crate) mod failure_log;
 pub(crate) mod log_writer;

@@ -7,6 +7,7 @@ use axum::{
     routing::get,
 };
 
+use crate::observability::access_log::MONITORING_ROUTES;
 use crate::{
     api::{
         auth, docs, graph, health, index_page,
@@ -88,7 +89,8 @@ async fn method_not_allowed(
         return wrong_path::not_found(path);
     }
     let problem = Problem::of(ProblemKind::MethodNotAllowed);
-    if cors::is_preflight(&method, &headers) {
+    // No setting allows other origins to read the paths for operators.
+    if cors::is_preflight(&method, &headers) && !MONITORING_ROUTES.contains(&path) {
         return problem.detail(cors::NOT_ALLOWED);
     }
     match route.and_then(|route| wrong_path::method_hint(&method, route.as_str())) {

@@ -48,8 +48,8 @@ pub use records::{AuditEntry, AuditKind};
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
-    NewTemplate, Page, StoredTemplate, TemplateChange, TranslationGroup, Unindexed, UpsertOutcome,
-    Version, VersionSummary,
+    NewTemplate, Page, StoredTemplate, TemplateChange, TraceContext, TranslationGroup, Unindexed,
+    UpsertOutcome, Version, VersionSummary,
 };
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,

@@ -6,6 +6,7 @@ mod event;
 mod list;
 mod statistics;
 mod template;
+mod trace_context;
 mod upload;
 mod webhook;
 
@@ -15,5 +16,6 @@ pub use event::*;
 pub use list::*;
 pub use statistics::*;
 pub use template::*;
+pub use trace_context::*;
 pub use upload::*;
 pub use webhook::*;

@@ -26,8 +26,8 @@ use crate::{
     RecordAttemptOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
     RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, StatisticsStore, Store,
     StoreActivity, StoreError, StoreStatistics, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
-    WebhookChange, WebhookStore, WebhooksWithWork,
+    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
+    Webhook, WebhookChange, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -193,10 +193,12 @@ with_faults! {
         upsert_templates(templates: Vec<NewTemplate>) -> UpsertOutcome;
         delete_template(change: TemplateChange) -> ChangeOutcome;
         delete_translations<'name>(
-            account: AccountId, name: &'name str, review: Review, actor: Actor, at: Timestamp
+            account: AccountId, name: &'name str, review: Review, actor: Actor,
+            trace: Option<TraceContext>, at: Timestamp
         ) -> DeleteOutcome;
         delete_templates(
-            account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor, at: Timestamp
+            account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor,
+            trace: Option<TraceContext>, at: Timestamp
         ) -> DeleteOutcome;
     }
     ListStore {

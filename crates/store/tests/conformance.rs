@@ -165,6 +165,7 @@ macro_rules! conformance {
             feed {
                 a_reader_gets_every_event_once_in_order_during_concurrent_writes,
                 a_subscriber_is_notified_only_of_its_accounts_events,
+                events_keep_the_trace_of_their_request,
                 expired_events_are_deleted_and_reported_to_late_readers,
                 a_cursor_ahead_of_the_newest_event_is_reported,
             }

@@ -152,12 +152,12 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
                 None => std::future::pending().await,
             }
         };
-        let stop = tokio::select! {
-            _ = terminate.recv() => Stop::Drain,
-            () = hung_up => Stop::Drain,
-            _ = interrupt.recv() => Stop::Now,
+        let (stop, signal) = tokio::select! {
+            _ = terminate.recv() => (Stop::Drain, "SIGTERM"),
+            () = hung_up => (Stop::Drain, "SIGHUP, which does not reload settings"),
+            _ = interrupt.recv() => (Stop::Now, "SIGINT"),
         };
-        tracing::info!("stopping: waiting for running requests");
+        tracing::info!("stopping after {signal}: waiting for running requests");
         tokio::spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}

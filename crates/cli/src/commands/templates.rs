@@ -213,6 +213,7 @@ async fn decide(
         expected: Some(vec![stored.revision]),
         review: account.review,
         actor: Actor::Operator,
+        trace: None,
         at: context.now,
     };
     let now = match context.store.review_template(change, trigger, reason).await? {

@@ -70,8 +70,14 @@ impl RawSettings {
         for (name, value) in toml::from_str::<toml::Table>(text)? {
             let value = match value {
                 toml::Value::String(text) => text,
+                // A list is the same as its entries in one text.
+                toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
+                    items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(" ")
+                }
                 toml::Value::Table(_) | toml::Value::Array(_) => {
-                    self.errors.push(format!("{name} (from {source}): expected a plain value"));
+                    self.errors.push(format!(
+                        "{name} (from {source}): expected one value, or a list of texts"
+                    ));
                     continue;
                 }
                 other => other.to_string(),

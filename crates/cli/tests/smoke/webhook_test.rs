@@ -146,7 +146,7 @@ fn a_failure_names_its_cause_and_a_fix() {
     assert_eq!(refused.status.code(), Some(1));
     let refused: Value = serde_json::from_slice(&refused.stdout).unwrap();
     assert!(refused["failure"].as_str().unwrap().starts_with("refused: "), "{refused}");
-    assert!(refused["fix"].as_str().unwrap().contains("webhooks_allow_private"), "{refused}");
+    assert!(refused["failure"].as_str().unwrap().contains("WEBHOOKS_ALLOW_PRIVATE"), "{refused}");
 
     let absent = test(dir.path(), "99", &[]);
     assert_eq!(absent.status.code(), Some(1));

@@ -14,6 +14,7 @@ use galley_domain::{
 };
 use galley_store::{
     Account, AddPhoneOutcome, Author, Credential, CredentialId, DEFAULT_PHONE_NUMBERS, SecretHash,
+    TraceContext,
 };
 use jiff::Timestamp;
 
@@ -23,9 +24,7 @@ use super::{
     revocation::UsedCredentials,
     throttling, wrong_path,
 };
-use crate::{
-    app::App, credential_cache::CachedCredential, observability::trace_context::TraceContext,
-};
+use crate::{app::App, credential_cache::CachedCredential};
 
 /// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. They are not
 /// percent-decoded: no valid segment needs encoding.

@@ -14,7 +14,7 @@ use axum::{
     http::{Extensions, HeaderMap, HeaderName},
 };
 use galley_domain::account;
-use galley_store::CredentialId;
+use galley_store::{CredentialId, TraceContext};
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -22,7 +22,7 @@ use super::revocation::UsedCredentials;
 use crate::{
     admission::{InFlight, LargeBody},
     app::App,
-    observability::trace_context::TraceContext,
+    observability::trace_context::trace_of,
 };
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -67,7 +67,7 @@ impl RequestContext {
             received_at,
             started,
             request_id,
-            trace: TraceContext::from_headers(headers),
+            trace: trace_of(headers),
             peer,
             route: OnceLock::new(),
             token: OnceLock::new(),

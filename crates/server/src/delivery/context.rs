@@ -8,7 +8,7 @@ use galley_domain::{
     violation::{Rule, Violation},
     webhook::{Format, Redacted, delivery::RetrySchedule},
 };
-use galley_store::StoredSecret;
+use galley_store::{StoredSecret, TraceContext};
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tracing::field::display;
@@ -20,7 +20,6 @@ use super::{
     signature::Secret,
     ssrf::{NameCause, SsrfGuard, UrlError},
 };
-use crate::observability::trace_context::TraceContext;
 
 /// How long both secrets sign after a rotation, in formats that allow several signatures.
 const SECRET_OVERLAP: SignedDuration = SignedDuration::from_hours(24);

@@ -208,11 +208,10 @@ impl HttpWebhookClient {
         let response = match exchange {
             Ok(Some(Exchange { response, connection, .. })) => {
                 let status = response.status;
-                // The status is what counts: a body that does not end is cut off at the deadline.
-                let body = timeout_at(deadline, response.read_body_start()).await;
+                let body = response.read_body_start().await;
                 // It has to stay open until the body is read.
                 drop(connection);
-                Ok(ResponseStart { status, body: body.unwrap_or_default() })
+                Ok(ResponseStart { status, body })
             }
             Ok(None) => Err(Failure::new(
                 FailureKind::Unresolved,

@@ -3,13 +3,10 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use galley_store::CredentialId;
+use galley_store::{CredentialId, TraceContext};
 use jiff::Timestamp;
 
-use super::{
-    log_writer::{LogFormat, LogWriter, LostLines},
-    trace_context::TraceContext,
-};
+use super::log_writer::{LogFormat, LogWriter, LostLines};
 
 /// The routes for operators, which monitoring calls every few seconds.
 pub(crate) const MONITORING_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
@@ -112,9 +109,10 @@ fn write_human(out: &mut String, entry: &AccessLogEntry<'_>) {
 fn write_json(out: &mut String, entry: &AccessLogEntry<'_>) {
     let AccessLogEntry { at, method, route, status, request_id, .. } = entry;
     let micros = entry.took.as_micros();
+    let level = if *status >= 500 { "ERROR" } else { "INFO" };
     let _ = write!(
         out,
-        r#"{{"timestamp":"{at:.3}","level":"INFO","message":"request","method":"{method}","route":"{route}","status":{status},"took_us":{micros},"request_id":"{request_id}""#
+        r#"{{"timestamp":"{at:.3}","level":"{level}","message":"{method} {route} {status}","method":"{method}","route":"{route}","status":{status},"took_us":{micros},"request_id":"{request_id}""#
     );
     if let Some(trace) = entry.trace {
         let (trace_id, span_id) = (trace.trace_id(), trace.span_id());

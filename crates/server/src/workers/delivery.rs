@@ -11,20 +11,17 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, Webhook, origin,
+    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, TraceContext, Webhook,
+    origin,
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
-use tracing::field::display;
+use tracing::field::{Value, display};
 
 use crate::delivery::{
     DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
 };
-use crate::{
-    app::App,
-    event_json,
-    observability::trace_context::{TRACEPARENT, TraceContext},
-};
+use crate::{app::App, event_json, observability::trace_context::TRACEPARENT};
 
 /// How long a lease outlasts the longest attempt, so that the store has time to record it.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -95,13 +92,18 @@ pub(super) async fn attempt_delivery(
     due: &DueDelivery,
 ) -> Result<DeliveryStep, StoreError> {
     let (started, now) = (app.clock().monotonic(), app.clock().now());
-    let trace = app.event_traces().find(due.webhook.account, &due.event);
+    // Each attempt is a span of its own in the trace of the request that caused the event.
+    let trace = due.event.trace.map(|it| it.with_span(random(app)));
+    let (trace_id, span_id) = ids(trace);
     let request = match build_request(app, due, trace, now) {
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
             let Webhook { account, id: webhook, .. } = &due.webhook;
-            tracing::error!(%account, %webhook, %error, "an event cannot be signed");
+            tracing::error!(
+                %account, %webhook, %error, trace_id, span_id,
+                "an event cannot be signed"
+            );
             return Ok(finish(app, DeliveryStepOutcome::SigningFailed, started).into());
         }
     };
@@ -149,7 +151,10 @@ pub(super) async fn attempt_delivery(
         },
         RecordAttemptOutcome::Disabled(reason) => {
             let (Webhook { account, id: webhook, .. }, because) = (&due.webhook, reason.as_str());
-            tracing::warn!(%account, %webhook, because, "an endpoint was disabled");
+            tracing::warn!(
+                %account, %webhook, because, trace_id, span_id,
+                "an endpoint was disabled"
+            );
             app.failure_log().remove(*webhook);
             DeliveryStepOutcome::Disabled(reason)
         }
@@ -185,16 +190,22 @@ fn log_outcome(
     };
     // The rest of a URL is often a secret.
     let (origin, seq) = (origin(url), due.event.seq);
-    let trace_id = trace.map(|it| display(it.trace_id()));
+    let (trace_id, span_id) = ids(trace);
     if !app.failure_log().is_first(*webhook, now) {
-        tracing::debug!(%account, %webhook, origin, seq, reason, trace_id, "a delivery failed");
+        tracing::debug!(
+            %account, %webhook, origin, seq, reason, trace_id, span_id,
+            "a delivery failed"
+        );
         return;
     }
     if let Some(cause) = cause {
-        tracing::warn!(%account, %webhook, %cause, "an endpoint cannot be used");
+        tracing::warn!(
+            %account, %webhook, %cause, trace_id, span_id,
+            "an endpoint cannot be used"
+        );
     }
     tracing::warn!(
-        %account, %webhook, origin, seq, reason, trace_id,
+        %account, %webhook, origin, seq, reason, trace_id, span_id,
         "a delivery failed; further failures of this outage are logged at the level debug"
     );
 }
@@ -230,8 +241,7 @@ impl DeliveryStepOutcome {
     }
 }
 
-/// Builds the signed request for an event, in the format of its endpoint. Each attempt is a span of
-/// its own in the trace of the request that caused the event.
+/// Builds the signed request for an event, in the format of its endpoint.
 fn build_request(
     app: &App,
     due: &DueDelivery,
@@ -247,11 +257,16 @@ fn build_request(
     };
     let mut request = app.webhooks().signed_request(webhook, id, body, now)?;
     if let Some(trace) = trace
-        && let Ok(value) = HeaderValue::try_from(trace.with_span(random(app)).to_string())
+        && let Ok(value) = HeaderValue::try_from(trace.to_string())
     {
         request.headers.push((TRACEPARENT, value));
     }
     Ok(request)
+}
+
+/// The ids of an attempt's trace and span, for the log.
+fn ids(trace: Option<TraceContext>) -> (Option<impl Value>, Option<impl Value>) {
+    (trace.map(|it| display(it.trace_id())), trace.map(|it| display(it.span_id())))
 }
 
 /// The delay that an endpoint requests with `Retry-After`.

@@ -182,7 +182,13 @@ async fn the_access_log_has_one_json_line_per_request() {
     assert_eq!(facts, [("POST", route, 201), ("POST", route, 400), ("GET", "(none)", 404)]);
     assert!(lines[0]["token"].is_u64() && lines[1]["problem"] == "malformed-json");
     assert!(lines.iter().all(|it| it["request_id"].is_string() && it["took_us"].is_u64()));
-    assert!(lines.iter().all(|it| it["level"] == "INFO" && it["message"] == "request"), "{log}");
+    for line in &lines {
+        let [method, route, status] = ["method", "route", "status"].map(|it| &line[it]);
+        let (method, route) = (method.as_str().unwrap(), route.as_str().unwrap());
+        assert_eq!(line["message"], format!("{method} {route} {status}"), "{log}");
+        let level = if status.as_u64().unwrap() >= 500 { "ERROR" } else { "INFO" };
+        assert_eq!(line["level"], level, "{log}");
+    }
     assert!(lines.iter().all(|it| it["trace_id"].is_null()), "no client named a trace: {log}");
 }
 

@@ -129,6 +129,7 @@ impl Harness {
             template,
             review: Review::Auto,
             actor: Actor::Operator,
+            trace: None,
             idempotency: None,
             at: self.now(),
         };
@@ -146,6 +147,7 @@ impl Harness {
             expected: None,
             review,
             actor: Actor::Operator,
+            trace: None,
             at: self.now(),
         }
     }

@@ -92,6 +92,7 @@ impl MetaHarness {
             template,
             review,
             actor: Actor::Operator,
+            trace: None,
             idempotency: None,
             at: self.harness.now(),
         };

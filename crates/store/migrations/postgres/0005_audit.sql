@@ -8,6 +8,9 @@ ALTER TABLE credential
     ADD COLUMN name TEXT NOT NULL DEFAULT '',
     ADD COLUMN last_used_at BIGINT;
 
+-- The trace of the request that caused the event: trace id, span id, flags.
+ALTER TABLE event ADD COLUMN trace BYTEA;
+
 -- Changes of accounts, credentials, phone numbers and endpoints, appended in the transaction of the
 -- change, and migrations of the schema, which concern no account. Rows are never changed or
 -- deleted. `subject`: the id of what was changed. `details`: a JSON object. A transaction that

@@ -7,6 +7,9 @@ ALTER TABLE account ADD COLUMN deleted_at INTEGER;
 ALTER TABLE credential ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE credential ADD COLUMN last_used_at INTEGER;
 
+-- The trace of the request that caused the event: trace id, span id, flags. Outside the checksum.
+ALTER TABLE event ADD COLUMN trace BLOB;
+
 -- Changes of accounts, credentials, phone numbers and endpoints, appended in the transaction of the
 -- change, and migrations of the schema, which concern no account. Rows are never changed or
 -- deleted. `subject`: the id of what was changed. `details`: a JSON object.

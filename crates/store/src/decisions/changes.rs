@@ -81,6 +81,7 @@ impl Planned {
             category: self.category,
             status: self.next.status(),
             reason,
+            trace: change.trace,
         })
     }
 

@@ -70,6 +70,7 @@ pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> New
         category: created.category,
         status: created.status,
         reason: None,
+        trace: new.trace,
     }
 }
 

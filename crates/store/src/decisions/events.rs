@@ -7,7 +7,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::{Actor, Event, EventSubject, Feed, StoreError, stored_row::StoredRow};
+use crate::{Actor, Event, EventSubject, Feed, StoreError, TraceContext, stored_row::StoredRow};
 
 /// A template event to append. Its sequence number is assigned then.
 pub(crate) struct NewEvent<'a> {
@@ -20,6 +20,7 @@ pub(crate) struct NewEvent<'a> {
     pub(crate) category: Category,
     pub(crate) status: Status,
     pub(crate) reason: Option<&'a str>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Decides what a reader with a cursor gets. `events` are the stored events after the cursor, and
@@ -46,7 +47,15 @@ pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
         actor: row.actor("actor")?,
         actor_name: row.value("actor_name")?,
         reason: row.value("reason")?,
+        trace: trace(row)?,
     })
+}
+
+/// The trace of an event. No checksum covers it: a damaged one is at worst another trace, and not a
+/// reason to refuse the event.
+fn trace(row: &impl StoredRow) -> Result<Option<TraceContext>, StoreError> {
+    let stored: Option<Vec<u8>> = row.value("trace")?;
+    Ok(stored.and_then(|bytes| TraceContext::from_stored(&bytes)))
 }
 
 /// The endpoint that the service disabled, or else a template.
@@ -81,6 +90,7 @@ mod tests {
             actor: Actor::Service,
             actor_name: String::new(),
             reason: None,
+            trace: None,
         };
         seqs.map(event).collect()
     }

@@ -28,8 +28,8 @@ pub(crate) fn plan(new: &NewTemplate, stored: Option<StoredTemplate>) -> Upsert 
         return Upsert::Keep(CreatedTemplate { id, status: stored.state.status(), category });
     }
     let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
-    let NewTemplate { account, review, actor, at, .. } = *new;
-    let change = TemplateChange { account, id, expected: None, review, actor, at };
+    let NewTemplate { account, review, actor, trace, at, .. } = *new;
+    let change = TemplateChange { account, id, expected: None, review, actor, trace, at };
     Upsert::Edit(Box::new(stored), change, edit)
 }
 

@@ -164,6 +164,7 @@ pub(super) static TABLES: [Table; 16] = [
             "status",
             "reason",
             "origin",
+            "trace",
         ],
     ),
     Table::new(

@@ -269,6 +269,7 @@ impl Batch<'_> {
                 Number(actor_key(new.actor)),
                 Text(new.template.category().as_str()),
                 Text(state.status().as_str()),
+                Value::or_null(new.trace.as_ref(), |trace| Bytes(trace.stored())),
             ]
         });
         self.connection.in_time(copy(sink, rows)).await

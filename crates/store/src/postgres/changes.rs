@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
-    TemplateChange, TranslationGroup, UpsertOutcome,
+    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
     encoding::LookupKeys,
 };
@@ -71,10 +71,11 @@ impl ChangeStore for PostgresStore {
         name: &str,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
         let group = TranslationGroup::of(account, name);
-        let initiator = Initiator { account, review, actor, at };
+        let initiator = Initiator { account, review, actor, trace, at };
         transact!(self, tx => delete_translations(tx, group, initiator))
     }
 
@@ -84,9 +85,10 @@ impl ChangeStore for PostgresStore {
         ids: Vec<TemplateId>,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
-        let initiator = Initiator { account, review, actor, at };
+        let initiator = Initiator { account, review, actor, trace, at };
         transact!(self, tx => delete_all(tx, &ids, initiator))
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, TraceContext, Webhook,
     decisions::events::{event, feed},
     encoding::origin,
 };
@@ -71,7 +71,7 @@ impl EventStore for PostgresStore {
 }
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
-     category, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+     category, status, reason, trace) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 pub(super) async fn append(
     transaction: &mut Transaction,
@@ -89,6 +89,7 @@ pub(super) async fn append(
         &event.category.as_str(),
         &event.status.as_str(),
         &event.reason,
+        &event.trace.as_ref().map(TraceContext::stored),
     ];
     transaction.execute(APPEND, values).await.map(drop)
 }
@@ -119,7 +120,7 @@ pub(super) fn append_disabled(
 
 /// All columns of an event. Name and language never change, so they come from the template.
 pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
-     e.category, e.status, e.reason, e.webhook_id, e.origin, coalesce(c.name, '') AS actor_name \
+     e.category, e.status, e.reason, e.webhook_id, e.origin, e.trace, coalesce(c.name, '') AS actor_name \
      FROM event e LEFT JOIN template t ON t.id = e.template_id LEFT JOIN credential c \
      ON c.id = e.actor";
 

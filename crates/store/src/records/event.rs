@@ -7,7 +7,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::Actor;
+use crate::{Actor, TraceContext};
 
 /// An entry in an account's event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Event {
     pub actor_name: String,
     /// The reason that the actor gave.
     pub reason: Option<String>,
+    /// The trace of the request that caused it. Deliveries belong to this trace, too.
+    pub trace: Option<TraceContext>,
 }
 
 /// The subject of an event, as it was at that time.

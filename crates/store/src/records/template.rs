@@ -11,7 +11,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::{Actor, Limit};
+use crate::{Actor, Limit, TraceContext};
 
 /// A template to create.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct NewTemplate {
     pub review: Review,
     /// Who creates it.
     pub actor: Actor,
+    /// The trace of the request.
+    pub trace: Option<TraceContext>,
     /// The idempotency key of the request, if it has one.
     pub idempotency: Option<Idempotency>,
     /// The creation time.
@@ -215,6 +217,8 @@ pub struct TemplateChange {
     pub review: Review,
     /// Who makes the change.
     pub actor: Actor,
+    /// The trace of the request.
+    pub trace: Option<TraceContext>,
     /// The time of the change.
     pub at: Timestamp,
 }

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
-    TemplateChange, TranslationGroup, UpsertOutcome,
+    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
     encoding::LookupKeys,
 };
@@ -68,10 +68,11 @@ impl ChangeStore for SqliteStore {
         name: &str,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
         let group = TranslationGroup::of(account, name);
-        let initiator = Initiator { account, review, actor, at };
+        let initiator = Initiator { account, review, actor, trace, at };
         self.writer.write(move |batch| delete_translations(batch, group, initiator)).await
     }
 
@@ -81,9 +82,10 @@ impl ChangeStore for SqliteStore {
         ids: Vec<TemplateId>,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError> {
-        let initiator = Initiator { account, review, actor, at };
+        let initiator = Initiator { account, review, actor, trace, at };
         self.writer.write(move |batch| delete_all(batch, &ids, initiator)).await
     }
 }

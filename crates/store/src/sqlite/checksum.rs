@@ -39,7 +39,8 @@ macro_rules! former_version_checksum {
     };
 }
 
-/// The checksum of a row of `event`, as an SQL expression.
+/// The checksum of a row of `event`, as an SQL expression. It leaves out the trace, so that rows from
+/// before that column stay valid: damage to it harms nothing.
 macro_rules! event_checksum {
     () => {
         "row_checksum(account_id, seq, type, template_id, version, at, actor, category, status, \

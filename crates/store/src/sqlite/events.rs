@@ -70,8 +70,8 @@ impl EventStore for SqliteStore {
 }
 
 pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
-     at, actor, category, status, reason, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
-     ?10, ?11)";
+     at, actor, category, status, reason, checksum, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+     ?9, ?10, ?11, ?12)";
 
 pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;
@@ -90,7 +90,8 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     // A template event has neither an endpoint nor its origin.
     let checksum = Checksum::of(values.into_iter().chain([ValueRef::Null; 2]));
     let checksum = ValueRef::Integer(checksum.stored());
-    let values = values.into_iter().chain([checksum]).map(ToSqlOutput::Borrowed);
+    let trace = event.trace.as_ref().map_or(ValueRef::Null, |it| ValueRef::Blob(it.stored()));
+    let values = values.into_iter().chain([checksum, trace]).map(ToSqlOutput::Borrowed);
     batch.templates.append.execute(params_from_iter(values))?;
     Ok(())
 }
@@ -128,7 +129,7 @@ pub(super) fn append_disabled(
 const SELECT: &str = concat!(
     "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact, \
-     e.account_id, coalesce(c.name, '') AS actor_name \
+     e.account_id, e.trace, coalesce(c.name, '') AS actor_name \
      FROM (SELECT *, checksum IS ",
     event_checksum!(),
     " AS is_intact FROM event) e LEFT JOIN (SELECT id, name, language, checksum IS ",

@@ -8,7 +8,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Actor, ChangeOutcome, DeleteOutcome, NewTemplate, StoreError, TemplateChange, UpsertOutcome,
+    Actor, ChangeOutcome, DeleteOutcome, NewTemplate, StoreError, TemplateChange, TraceContext,
+    UpsertOutcome,
 };
 
 /// How often an account with limits may edit an APPROVED template within 24 hours.
@@ -58,6 +59,7 @@ pub trait ChangeStore: Send + Sync {
         name: &str,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError>;
 
@@ -68,6 +70,7 @@ pub trait ChangeStore: Send + Sync {
         ids: Vec<TemplateId>,
         review: Review,
         actor: Actor,
+        trace: Option<TraceContext>,
         at: Timestamp,
     ) -> Result<DeleteOutcome, StoreError>;
 }

@@ -150,7 +150,7 @@ pub(crate) async fn a_deleted_account_frees_its_name_phone_numbers_and_template_
     assert_eq!(delete().await, DeleteAccountOutcome::HasTemplates);
     let ids = vec![template];
     let (review, actor) = (Review::Auto, Actor::Operator);
-    store.delete_templates(id, ids, review, actor, noon(1)).await.unwrap();
+    store.delete_templates(id, ids, review, actor, None, noon(1)).await.unwrap();
     let epoch = store.credential_epoch().await.unwrap();
     assert_eq!(delete().await, DeleteAccountOutcome::Deleted);
     assert_eq!(delete().await, DeleteAccountOutcome::NotFound);

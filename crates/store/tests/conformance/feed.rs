@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use galley_store::{Feed, NewTemplate};
+use galley_domain::template::{Review, edit::Edit};
+use galley_store::{Feed, NewTemplate, TemplateChange, TraceContext};
 
-use super::fixture::{Shared, account, create, events, new, noon};
+use super::{
+    deliveries::lease,
+    fixture::{ACTOR, Shared, account, change, create, events, new, noon},
+    webhooks::{endpoint, register},
+};
 
 pub(crate) async fn a_reader_gets_every_event_once_in_order_during_concurrent_writes(
     store: &Shared,
@@ -96,4 +101,31 @@ pub(crate) async fn a_cursor_ahead_of_the_newest_event_is_reported(store: &Share
     create(store, new(account, "one")).await;
     assert_eq!(store.events(account, Some(1), 9).await.unwrap(), Feed::Events(Vec::new()));
     assert_eq!(store.events(account, Some(7), 9).await.unwrap(), Feed::CursorAhead(1));
+}
+
+pub(crate) async fn events_keep_the_trace_of_their_request(store: &Shared) {
+    let account = account(store, "a").await;
+    let webhook = register(store, endpoint(account)).await.id;
+    let trace = |digit: &str| {
+        let header = format!("00-{}-{}-01", digit.repeat(32), digit.repeat(16));
+        Some(TraceContext::parse(header.as_bytes()).unwrap())
+    };
+    let id = create(store, NewTemplate { trace: trace("1"), ..new(account, "one") }).await;
+    let plain = create(store, new(account, "plain")).await;
+    let edit = TemplateChange { trace: trace("2"), ..change(account, id) };
+    store.edit_template(edit, Edit::Restore(1)).await.unwrap();
+    let upsert = NewTemplate { trace: trace("3"), ..new(account, "upserted") };
+    store.upsert_templates(vec![upsert]).await.unwrap();
+    let deletion = TemplateChange { trace: trace("4"), ..change(account, id) };
+    store.delete_template(deletion).await.unwrap();
+    let ids = vec![plain];
+    let deleted =
+        store.delete_templates(account, ids, Review::Manual, ACTOR, trace("5"), noon(5)).await;
+    deleted.unwrap();
+    let expected = [trace("1"), None, trace("2"), trace("3"), trace("4"), trace("5")];
+    let traces: Vec<_> =
+        events(store, account, 0, 100).await.into_iter().map(|event| event.trace).collect();
+    assert_eq!(traces, expected);
+    let due = lease(store, webhook, 10_000).await.unwrap();
+    assert_eq!(due.event.trace, trace("1"), "a delivery has it, too");
 }

@@ -97,6 +97,7 @@ pub(crate) fn new(account: AccountId, name: &str) -> NewTemplate {
         template,
         review: Review::Auto,
         actor: ACTOR,
+        trace: None,
         idempotency: None,
         at: noon(0),
     }
@@ -167,6 +168,7 @@ pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
         expected: None,
         review: Review::Manual,
         actor: ACTOR,
+        trace: None,
         at: noon(1_000),
     }
 }

@@ -158,7 +158,9 @@ async fn write_at_random(
             drop(store.upsert_templates(templates.to_vec()).await.unwrap());
         }
         8 => drop(store.delete_template(change).await.unwrap()),
-        _ => drop(store.delete_templates(account, ids.clone(), Review::Auto, ACTOR, at).await),
+        _ => {
+            drop(store.delete_templates(account, ids.clone(), Review::Auto, ACTOR, None, at).await)
+        }
     }
 }
 

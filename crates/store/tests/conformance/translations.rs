@@ -42,11 +42,14 @@ fn ids(templates: &[StoredTemplate]) -> Vec<TemplateId> {
 }
 
 async fn delete_translations(store: &Shared, account: AccountId, name: &str) -> DeleteOutcome {
-    store.delete_translations(account, name, Review::Manual, ACTOR, noon(5)).await.unwrap()
+    store.delete_translations(account, name, Review::Manual, ACTOR, None, noon(5)).await.unwrap()
 }
 
 async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> DeleteOutcome {
-    store.delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, noon(5)).await.unwrap()
+    store
+        .delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, None, noon(5))
+        .await
+        .unwrap()
 }
 
 /// A template that is not approved, so that its category can change.

@@ -75,9 +75,9 @@ async fn delete_templates(context: &CommandContext, account: &Account) -> anyhow
         }
         let count = ids.len();
         let (review, actor) = (account.review, Actor::Operator);
-        let outcome =
-            context.store.delete_templates(account.id, ids, review, actor, context.now).await?;
-        match outcome {
+        let delete =
+            context.store.delete_templates(account.id, ids, review, actor, None, context.now);
+        match delete.await? {
             DeleteOutcome::Done(_) => deleted += count,
             // Another process deletes them, too: read the list again.
             DeleteOutcome::NoTemplate(_) => {}

@@ -4,7 +4,9 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use galley_domain::webhook::delivery::DeliveryOutcome;
-use galley_server::delivery::{Failure, FailureKind, ResponseStart, SystemResolver, TestReport};
+use galley_server::delivery::{
+    Failure, FailureKind, NameCause, ResponseStart, SystemResolver, TestReport,
+};
 use galley_store::Webhook;
 use serde_json::Value;
 
@@ -97,13 +99,18 @@ fn fix_of_status(status: u16) -> Option<&'static str> {
 /// How to reach the endpoint, by why there was no response.
 fn fix_of_failure(failure: &Failure) -> &'static str {
     match failure.kind {
-        FailureKind::Refused => {
-            "use a public https URL, or set webhooks_allow_private=true here and for the service"
-        }
-        FailureKind::Unresolved => {
-            "check the name and its DNS records from this machine; for a private network, set \
-             webhooks_allow_private=true here and for the service"
-        }
+        // The failure says what of the URL is not allowed, and what can be allowed.
+        FailureKind::Refused => "set a URL that is allowed with `galley webhook change --url`",
+        FailureKind::Unresolved => match failure.hidden_cause {
+            Some(NameCause::PrivateAddress) => {
+                "use a public address; or, if every account may reach private networks, set \
+                 webhooks_allow_private=true here and for the service"
+            }
+            Some(NameCause::MetadataAddress) => {
+                "use a receiver with another address: this one is never allowed"
+            }
+            _ => "check the name and its DNS records from this machine",
+        },
         FailureKind::Unreachable => {
             "check that the receiver runs and listens on this port, and the firewalls between"
         }
@@ -125,6 +132,22 @@ mod tests {
     fn every_status_that_is_not_accepted_has_a_fix() {
         for status in 100..=599 {
             assert_eq!(fix_of_status(status).is_none(), is_accepted(status), "{status}");
+        }
+    }
+
+    #[test]
+    fn only_a_private_address_gets_the_advice_to_allow_private_networks() {
+        let fix = |kind, hidden_cause| {
+            fix_of_failure(&Failure { kind, detail: String::new(), hidden_cause })
+        };
+        let private = fix(FailureKind::Unresolved, Some(NameCause::PrivateAddress));
+        assert!(private.contains("webhooks_allow_private"), "{private}");
+        for other in [
+            fix(FailureKind::Unresolved, Some(NameCause::MetadataAddress)),
+            fix(FailureKind::Unresolved, None),
+            fix(FailureKind::Refused, None),
+        ] {
+            assert!(!other.contains("webhooks_allow_private"), "{other}");
         }
     }
 

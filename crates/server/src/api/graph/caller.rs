@@ -11,7 +11,9 @@ use galley_domain::{
     id::TemplateId,
     rulebook::{Rulebook, WHATSAPP},
 };
-use galley_store::{Account, Actor, Author, CredentialId, SecretHash, TemplateChange};
+use galley_store::{
+    Account, Actor, Author, CredentialId, SecretHash, TemplateChange, TraceContext,
+};
 use jiff::Timestamp;
 
 use super::{not_offered::node_problem, parameters::Query};
@@ -24,7 +26,6 @@ use crate::{
         throttling, wrong_path,
     },
     app::App,
-    observability::trace_context::TraceContext,
 };
 
 /// Edges that exist only below the id of the caller's own account.
@@ -99,15 +100,14 @@ impl<S> Caller<S> {
 
     /// A change of a template by this caller. Its events get the trace of the request.
     pub(super) fn change(&self, app: &App, id: TemplateId) -> TemplateChange {
-        let at = app.clock().now();
-        app.event_traces().record(self.trace, self.account.id, id, at);
         TemplateChange {
             account: self.account.id,
             id,
             expected: None,
             review: self.account.review,
             actor: Actor::Token(self.token),
-            at,
+            trace: self.trace,
+            at: app.clock().now(),
         }
     }
 }

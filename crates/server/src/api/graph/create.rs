@@ -34,19 +34,15 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let account = caller.account.id;
     let CheckedBody { template, warnings, idempotency } = read(&app, account, key, body).await?;
-    let at = app.clock().now();
     let outcome = match template {
         Ok(template) => {
-            let new = new_template(&caller, template, idempotency, at);
+            let new = new_template(&caller, template, idempotency, app.clock().now());
             app.store().create_template(new).await?
         }
         Err(problem) => replay_or_reject(&app, account, idempotency, problem).await?,
     };
     let Created { template, replayed } = outcomes::created(outcome)?;
     let CreatedTemplate { id, status, category } = template;
-    if !replayed {
-        app.event_traces().record(caller.trace, account, id, at);
-    }
     let (status, category) = (status.as_str(), category.as_str());
     let body = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
     let mut response = json(StatusCode::OK, body);
@@ -109,6 +105,7 @@ pub(super) fn new_template(
         translation_group: Some(TranslationGroup::of(account, template.name())),
         template,
         actor: Actor::Token(caller.token),
+        trace: caller.trace,
         idempotency,
         at,
     }

@@ -3,7 +3,6 @@
 use axum::{extract::State, response::Response};
 use galley_domain::{id::TemplateId, rulebook::WHATSAPP};
 use galley_store::Actor;
-use jiff::Timestamp;
 
 use super::{
     caller::{Caller, unknown},
@@ -53,10 +52,10 @@ async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Res
     }
     let ids: Result<Vec<TemplateId>, Problem> =
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
-    let (account, actor, at) = (&caller.account, Actor::Token(caller.token), app.clock().now());
-    let outcome = app.store().delete_templates(account.id, ids?, account.review, actor, at).await?;
-    record_traces(app, caller, &outcomes::deleted(outcome)?, at);
-    Ok(())
+    let (account, review) = (caller.account.id, caller.account.review);
+    let (actor, at) = (Actor::Token(caller.token), app.clock().now());
+    let deleted = app.store().delete_templates(account, ids?, review, actor, caller.trace, at);
+    outcomes::deleted(deleted.await?).map(drop)
 }
 
 async fn delete_by_id(
@@ -105,21 +104,12 @@ async fn delete_all_languages(
 ) -> Result<(), Problem> {
     let (account, review) = (caller.account.id, caller.account.review);
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
-    let outcome = app.store().delete_translations(account, name, review, actor, at).await?;
-    let deleted = outcomes::deleted(outcome)?;
-    record_traces(app, caller, &deleted, at);
-    if deleted.is_empty() {
+    let deleted = app.store().delete_translations(account, name, review, actor, caller.trace, at);
+    if outcomes::deleted(deleted.await?)?.is_empty() {
         let detail = "The account has no template with this name. Check the name.";
         return Err(name_unknown(detail));
     }
     Ok(())
-}
-
-/// Gives the events of deleted templates the trace of the request.
-fn record_traces(app: &App, caller: &Caller<Write>, deleted: &[TemplateId], at: Timestamp) {
-    for id in deleted {
-        app.event_traces().record(caller.trace, caller.account.id, *id, at);
-    }
 }
 
 fn name_unknown(detail: &str) -> Problem {

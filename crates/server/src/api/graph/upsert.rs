@@ -34,9 +34,6 @@ pub(super) async fn upsert(
     let new_template = |it| create::new_template(&caller, it, None, at);
     let new_templates = templates.into_iter().map(new_template).collect();
     let upserted = outcomes::upserted(app.store().upsert_templates(new_templates).await?)?;
-    for template in &upserted {
-        app.event_traces().record(caller.trace, caller.account.id, template.id, at);
-    }
     let mut out = String::from("{\"data\":[");
     for (index, (template, language)) in upserted.iter().zip(&languages).enumerate() {
         if index > 0 {

@@ -14,7 +14,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     task::AbortHandle,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
@@ -174,9 +174,15 @@ impl From<Response<Incoming>> for ResponseHead {
 }
 
 impl ResponseHead {
-    /// Reads the beginning of the body, up to the limit or the first error.
+    /// Reads the beginning of the body, up to the limit, the first error, or a short time: a body may
+    /// be slow or never end.
     pub(super) async fn read_body_start(mut self) -> Vec<u8> {
         let mut start = Vec::new();
+        let _ = timeout(DRAIN_TIMEOUT, self.append_body_start(&mut start)).await;
+        start
+    }
+
+    async fn append_body_start(&mut self, start: &mut Vec<u8>) {
         while let Some(Ok(frame)) = self.body.frame().await {
             let data = frame.into_data().unwrap_or_default();
             start.extend_from_slice(&data[..data.len().min(MAX_BODY_START_BYTES - start.len())]);
@@ -184,7 +190,6 @@ impl ResponseHead {
                 break;
             }
         }
-        start
     }
 }
 

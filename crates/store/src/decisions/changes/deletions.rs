@@ -9,7 +9,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::{Planned, plan};
-use crate::{Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange};
+use crate::{Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange, TraceContext};
 
 /// The account and actor that delete several templates, and when.
 #[derive(Clone, Copy)]
@@ -17,6 +17,7 @@ pub(crate) struct Initiator {
     pub(crate) account: AccountId,
     pub(crate) review: Review,
     pub(crate) actor: Actor,
+    pub(crate) trace: Option<TraceContext>,
     pub(crate) at: Timestamp,
 }
 
@@ -29,7 +30,7 @@ pub(crate) fn plan_deletions(
     ids: &[TemplateId],
     stored: Vec<StoredTemplate>,
 ) -> Result<Vec<PlannedDeletion>, DeleteOutcome> {
-    let Initiator { account, review, actor, at } = initiator;
+    let Initiator { account, review, actor, trace, at } = initiator;
     let mut stored: HashMap<TemplateId, StoredTemplate> =
         stored.into_iter().map(|template| (template.id, template)).collect();
     let mut planned: Vec<PlannedDeletion> = Vec::with_capacity(ids.len());
@@ -37,7 +38,7 @@ pub(crate) fn plan_deletions(
         if planned.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
-        let change = TemplateChange { account, id: *id, expected: None, review, actor, at };
+        let change = TemplateChange { account, id: *id, expected: None, review, actor, trace, at };
         match plan(&change, Trigger::Delete, stored.remove(id)) {
             Ok(plan) => planned.push((change, plan)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {

@@ -49,6 +49,7 @@ fn change(expected: Option<Vec<u64>>) -> TemplateChange {
         expected,
         review: Review::Auto,
         actor: Actor::Operator,
+        trace: None,
         at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -132,6 +133,7 @@ fn several_templates_are_deleted_once_each_in_the_order_of_the_request() {
         account: change.account,
         review: change.review,
         actor: change.actor,
+        trace: None,
         at: change.at,
     };
     let found = || vec![stored(1, true), stored(2, true)];

@@ -28,7 +28,7 @@ const TEMPLATES: &str = "COPY template (id, account_id, phone_id, claim, name, l
      content, actor, family, wording) FROM STDIN BINARY";
 
 const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, at, actor, \
-     category, status) FROM STDIN BINARY";
+     category, status, trace) FROM STDIN BINARY";
 
 /// Overwrites expired records, which may still exist.
 const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \

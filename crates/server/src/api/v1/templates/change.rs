@@ -83,14 +83,13 @@ fn change<S>(
     caller: &Caller<S>,
     expected: Option<Vec<u64>>,
 ) -> Result<TemplateChange, Problem> {
-    let (id, at) = (caller.template_id()?, app.clock().now());
-    app.event_traces().record(caller.trace, caller.account.id, id, at);
     Ok(TemplateChange {
         account: caller.account.id,
-        id,
+        id: caller.template_id()?,
         expected,
         review: caller.account.review,
         actor: Actor::Token(caller.token),
-        at,
+        trace: caller.trace,
+        at: app.clock().now(),
     })
 }

@@ -38,7 +38,7 @@ pub(super) async fn create(
     let CheckedBody { read, warnings } = read?;
     drop(body);
     let idempotency = idempotency?;
-    let (account, at) = (caller.account.id, app.clock().now());
+    let account = caller.account.id;
     let outcome = match read {
         Ok((template, unique_key)) => {
             let new = NewTemplate {
@@ -49,17 +49,15 @@ pub(super) async fn create(
                 translation_group: None,
                 template,
                 actor: Actor::Token(caller.token),
+                trace: caller.trace,
                 idempotency,
-                at,
+                at: app.clock().now(),
             };
             app.store().create_template(new).await?
         }
         Err(violations) => replay_or_reject(&app, account, idempotency, violations.into()).await?,
     };
     let created = outcomes::created(outcome)?;
-    if !created.replayed {
-        app.event_traces().record(caller.trace, account, created.template.id, at);
-    }
     let mut response = create_response(&created);
     add_warning_count(&mut response, warnings);
     Ok(response)
