@@ -70,7 +70,7 @@ impl Default for CommitCounters {
 }
 
 impl CommitCounters {
-    /// Records a batch of this many writes.
+    /// Records a committed batch of this many writes.
     pub(crate) fn record_batch(&self, writes: usize) {
         self.batch_sizes.observe(writes as u64);
     }

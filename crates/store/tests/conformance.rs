@@ -225,6 +225,7 @@ macro_rules! conformance {
             }
             statistics {
                 pending_reviews_are_counted_with_the_time_of_the_oldest,
+                the_oldest_review_is_found_behind_many_of_another_language,
                 endpoints_are_counted_by_state_with_what_they_have_not_received,
                 events_that_are_not_indexed_are_counted_until_they_are,
                 a_store_reports_its_size,

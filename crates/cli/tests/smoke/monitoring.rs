@@ -101,6 +101,10 @@ fn the_panels_of_the_dashboard_are_complete_and_do_not_overlap() {
     let dashboard = dashboard();
     assert_eq!(dashboard["uid"], "galley");
     let variables = dashboard["templating"]["list"].as_array().unwrap();
+    for variable in variables {
+        // Otherwise, "All" would select every job of the Prometheus server.
+        assert!(variable.get("allValue").is_none(), "{variable}");
+    }
     let variables: Vec<_> = variables.iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(variables, ["datasource", "job", "instance"]);
     let (mut ids, mut cells, mut rows) = (BTreeSet::new(), BTreeSet::new(), Vec::new());

@@ -190,6 +190,7 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
         DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
         ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential DROP COLUMN name; \
         ALTER TABLE credential DROP COLUMN last_used_at; DROP TABLE audit; \
+        ALTER TABLE event DROP COLUMN trace; \
         PRAGMA user_version = 6";
     Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
     let dir = tempfile::tempdir().unwrap();

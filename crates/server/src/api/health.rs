@@ -65,7 +65,6 @@ struct Ready {
 async fn metrics(State(app): State<App>) -> Response {
     let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     let current = CurrentState {
-        now: app.clock().now(),
         max_connections: app.limits().connections,
         activity: app.store().activity(),
     };

@@ -55,7 +55,6 @@ pub(crate) struct Metrics {
 
 /// What the page reports besides the metrics that are recorded.
 pub(crate) struct CurrentState {
-    pub(crate) now: Timestamp,
     /// Maximum number of open connections.
     pub(crate) max_connections: usize,
     pub(crate) activity: StoreActivity,
@@ -230,7 +229,7 @@ impl Metrics {
         );
         write_activity(&mut page, &current.activity);
         if let Some(sample) = &*self.sample.lock().unwrap_or_else(PoisonError::into_inner) {
-            sample.write(&mut page, current.now);
+            sample.write(&mut page);
         }
         self.process.write(&mut page);
         let recorded = TextEncoder::new().encode_to_string(&self.registry.gather());

@@ -10,7 +10,7 @@ use std::{
 use super::exposition::{Exposition, Kind};
 
 /// Length of a clock tick in `/proc`, which Linux fixes for programs.
-const TICK: Duration = Duration::from_millis(10);
+const TICK_MILLIS: u64 = 10;
 
 /// The process, as far as its metrics do not change.
 pub(super) struct Process {
@@ -70,9 +70,10 @@ impl ProcessTimes {
         // The name of the program is in parentheses and can contain any character. The first field
         // after it is the third of the line.
         let (_, rest) = stat.rsplit_once(") ")?;
-        let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse::<u32>().ok();
+        let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse::<u64>().ok();
+        let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(TICK_MILLIS));
         let (user, system, started) = (field(14)?, field(15)?, field(22)?);
-        Some(Self { cpu: TICK * user + TICK * system, started_after_boot: TICK * started })
+        Some(Self { cpu: time(user) + time(system), started_after_boot: time(started) })
     }
 }
 
@@ -120,6 +121,14 @@ mod tests {
             assert_eq!(times, ProcessTimes { cpu, started_after_boot }, "{name}");
         }
         assert_eq!(ProcessTimes::parse("42 (galley) S 1"), None);
+    }
+
+    #[test]
+    fn a_machine_can_be_up_for_years() {
+        let fields = "S 1 2 3 0 -1 4194560 9 0 0 0 5000000000 0 0 0 20 0 8 0 6000000000 1000";
+        let times = ProcessTimes::parse(&format!("42 (galley) {fields}")).unwrap();
+        assert_eq!(times.cpu, Duration::from_secs(50_000_000));
+        assert_eq!(times.started_after_boot, Duration::from_mins(1_000_000));
     }
 
     #[test]

@@ -72,11 +72,11 @@ pub(super) fn write_activity(page: &mut Exposition, activity: &StoreActivity) {
 }
 
 impl StatisticsSample {
-    /// Adds the totals. Ages are those of now, and not of the time at which the totals were read.
-    pub(super) fn write(&self, page: &mut Exposition, now: Timestamp) {
-        self.write_reviews(page, now);
-        self.write_webhooks(page, now);
-        self.write_search(page, now);
+    /// Adds the totals. Ages are those at the time of the reading: after it, nothing is known.
+    pub(super) fn write(&self, page: &mut Exposition) {
+        self.write_reviews(page);
+        self.write_webhooks(page);
+        self.write_search(page);
         let StoreStatistics { part_sizes, free_disk_bytes, .. } = &self.statistics;
         page.values(
             Kind::Gauge,
@@ -97,7 +97,7 @@ impl StatisticsSample {
         );
     }
 
-    fn write_reviews(&self, page: &mut Exposition, now: Timestamp) {
+    fn write_reviews(&self, page: &mut Exposition) {
         let reviews = &self.statistics.reviews;
         page.value(
             Kind::Gauge,
@@ -109,11 +109,11 @@ impl StatisticsSample {
             Kind::Gauge,
             "galley_reviews_oldest_age_seconds",
             "Time since the oldest of them was submitted; 0 if there is none",
-            age(reviews.oldest, now),
+            age(reviews.oldest, self.at),
         );
     }
 
-    fn write_webhooks(&self, page: &mut Exposition, now: Timestamp) {
+    fn write_webhooks(&self, page: &mut Exposition) {
         let webhooks = &self.statistics.webhooks;
         let states = [
             ("healthy", webhooks.healthy),
@@ -137,11 +137,17 @@ impl StatisticsSample {
             Kind::Gauge,
             "galley_webhook_backlog_age_seconds",
             "Time since the oldest of them; 0 if there is none",
-            age(webhooks.oldest, now),
+            age(webhooks.oldest, self.at),
+        );
+        page.value(
+            Kind::Gauge,
+            "galley_webhook_overdue_seconds",
+            "How long a delivery could have been attempted, but was not; 0 if there is none",
+            age(webhooks.due_since, self.at),
         );
     }
 
-    fn write_search(&self, page: &mut Exposition, now: Timestamp) {
+    fn write_search(&self, page: &mut Exposition) {
         let search = &self.statistics.search;
         page.value(
             Kind::Gauge,
@@ -153,7 +159,7 @@ impl StatisticsSample {
             Kind::Gauge,
             "galley_search_lag_seconds",
             "Time since the oldest of them; 0 if there is none",
-            age(search.oldest, now),
+            age(search.oldest, self.at),
         );
         page.value(
             Kind::Gauge,
@@ -164,9 +170,9 @@ impl StatisticsSample {
     }
 }
 
-/// The time since then in seconds; 0 without a time.
-fn age(since: Option<Timestamp>, now: Timestamp) -> f64 {
-    since.map_or(0.0, |since| now.duration_since(since).as_secs_f64().max(0.0))
+/// The time since then in seconds; 0 without a time, and for a time in the future.
+fn age(since: Option<Timestamp>, at: Timestamp) -> f64 {
+    since.map_or(0.0, |since| at.duration_since(since).as_secs_f64().max(0.0))
 }
 
 #[cfg(test)]

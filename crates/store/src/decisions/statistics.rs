@@ -30,6 +30,11 @@ pub(crate) struct EndpointBacklog {
     newest: u64,
     /// The time of the first event after the cursor.
     next_event_at: Option<Timestamp>,
+    /// When the first delivery is due.
+    due_at: Option<Timestamp>,
+    /// The end of the last lease: an attempt may run until then.
+    leased_until: Option<Timestamp>,
+    resting_until: Option<Timestamp>,
 }
 
 impl EndpointBacklog {
@@ -42,7 +47,17 @@ impl EndpointBacklog {
             cursor: row.number("cursor")?,
             newest: row.number("last_seq")?,
             next_event_at: row.optional_timestamp("next_event_at")?,
+            due_at: row.optional_timestamp("due_at")?,
+            leased_until: row.optional_timestamp("leased_until")?,
+            resting_until: row.optional_timestamp("resting_until")?,
         })
+    }
+
+    /// Since when something could have been attempted. While an attempt runs, the endpoint is not
+    /// late, however slow it is.
+    fn due_since(&self) -> Option<Timestamp> {
+        let first = earliest(self.due_at, self.next_event_at)?;
+        Some([self.leased_until, self.resting_until].into_iter().flatten().fold(first, Ord::max))
     }
 }
 
@@ -56,6 +71,7 @@ impl WebhookStatistics {
         self.backlog += endpoint.waiting + endpoint.newest.saturating_sub(endpoint.cursor);
         let since = earliest(endpoint.waiting_since, endpoint.next_event_at);
         self.oldest = earliest(self.oldest, since);
+        self.due_since = earliest(self.due_since, endpoint.due_since());
     }
 }
 
@@ -107,6 +123,9 @@ mod tests {
             cursor: 7,
             newest: 10,
             next_event_at: at(60),
+            due_at: at(55),
+            leased_until: None,
+            resting_until: None,
         };
         let mut total = WebhookStatistics::default();
         total.add(&healthy);
@@ -114,9 +133,43 @@ mod tests {
         let failing = EndpointBacklog { is_failing: true, waiting_since: at(20), ..healthy };
         total.add(&failing);
         total.add(&EndpointBacklog { is_disabled: true, waiting_since: at(10), ..failing });
-        let expected =
-            WebhookStatistics { healthy: 1, failing: 1, disabled: 1, backlog: 10, oldest: at(20) };
+        let expected = WebhookStatistics {
+            healthy: 1,
+            failing: 1,
+            disabled: 1,
+            backlog: 10,
+            oldest: at(20),
+            due_since: at(55),
+        };
         assert_eq!(total, expected);
+    }
+
+    #[test]
+    fn an_endpoint_that_rests_or_is_being_called_is_not_late() {
+        let idle = EndpointBacklog {
+            is_disabled: false,
+            is_failing: false,
+            waiting: 0,
+            waiting_since: None,
+            cursor: 7,
+            newest: 7,
+            next_event_at: None,
+            due_at: None,
+            leased_until: None,
+            resting_until: at(900),
+        };
+        assert_eq!(idle.due_since(), None, "it has received everything");
+        let due = EndpointBacklog { due_at: at(50), resting_until: None, ..idle };
+        assert_eq!(due.due_since(), at(50));
+        // A retry of one event does not delay the events after the cursor.
+        let behind = EndpointBacklog { due_at: at(700), next_event_at: at(60), ..due };
+        assert_eq!(behind.due_since(), at(60));
+        assert_eq!(EndpointBacklog { leased_until: at(80), ..due }.due_since(), at(80));
+        assert_eq!(EndpointBacklog { resting_until: at(900), ..behind }.due_since(), at(900));
+        let mut total = WebhookStatistics::default();
+        total.add(&EndpointBacklog { resting_until: at(900), is_failing: true, ..behind });
+        total.add(&due);
+        assert_eq!(total.due_since, at(50), "a failing endpoint does not hide another one");
     }
 
     #[test]

@@ -46,29 +46,45 @@ impl StatisticsStore for PostgresStore {
 
 /// The pending templates of an account, as a list reads them.
 macro_rules! pending {
-    () => {
+    ($from:literal) => {
         concat!(
-            "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND ",
+            " FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND ",
             bucket!(),
-            " >= 'PENDING ' AND ",
+            $from,
+            " AND ",
             bucket!(),
             " < 'PENDING!'"
         )
     };
 }
 
+/// The first of the pending templates of an account, by its list bucket.
+macro_rules! first_bucket {
+    ($from:literal) => {
+        concat!("(SELECT ", bucket!(), pending!($from), " ORDER BY ", bucket!(), " LIMIT 1)")
+    };
+}
+
+/// The pending templates of each account: how many, and since when. The times are those of the first
+/// templates in each list bucket.
+const REVIEWS: &str = concat!(
+    "SELECT (SELECT count(*) FROM (SELECT 1",
+    pending!(" >= 'PENDING '"),
+    " LIMIT $1) AS counted) AS pending, (WITH RECURSIVE bucket (name) AS (SELECT ",
+    first_bucket!(" >= 'PENDING '"),
+    " UNION ALL SELECT ",
+    first_bucket!(" > bucket.name"),
+    " FROM bucket WHERE bucket.name IS NOT NULL) SELECT min((SELECT min(at) FROM (SELECT \
+     coalesce(version_at, t.created_at) AS at",
+    pending!(" = bucket.name"),
+    " ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
+     FROM account a WHERE a.disabled_at IS NULL"
+);
+
 async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreError> {
-    let statement = concat!(
-        "SELECT (SELECT count(*) FROM (SELECT 1 ",
-        pending!(),
-        " LIMIT $1) AS counted) AS pending, (SELECT min(at) FROM (SELECT \
-         coalesce(version_at, t.created_at) AS at ",
-        pending!(),
-        " LIMIT $2) AS dated) AS since FROM account a"
-    );
     let limits = [MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS].map(i64::from);
     let mut total = ReviewStatistics::default();
-    for row in connection.query(statement, &[&limits[0], &limits[1]]).await? {
+    for row in connection.query(REVIEWS, &[&limits[0], &limits[1]]).await? {
         total.add(&row)?;
     }
     Ok(total)
@@ -83,7 +99,11 @@ async fn webhooks(connection: &PgConnection) -> Result<WebhookStatistics, StoreE
          (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
          AS waiting_since, \
          (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
-         AS next_event_at \
+         AS next_event_at, \
+         (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) \
+         AS due_at, \
+         (SELECT max(leased_until) FROM (SELECT d.leased_until FROM delivery d WHERE d.webhook_id = w.id \
+         AND d.due_at IS NOT NULL ORDER BY d.due_at LIMIT 16) AS due) AS leased_until, w.resting_until \
          FROM webhook w JOIN account a ON a.id = w.account_id";
     let limit = i64::from(MAX_COUNTED_DELIVERIES);
     let mut total = WebhookStatistics::default();

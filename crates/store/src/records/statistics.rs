@@ -60,20 +60,22 @@ pub struct StoreStatistics {
     pub free_disk_bytes: Option<u64>,
 }
 
-/// Templates that wait for a review.
+/// Templates that wait for a review, of accounts that are not disabled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReviewStatistics {
     /// Number of templates with the status PENDING, at most [`MAX_COUNTED_REVIEWS`] per account.
     pub pending: u64,
-    /// When the oldest of them was submitted. Considers [`MAX_DATED_REVIEWS`] per account.
+    /// When the oldest of them was submitted. Considers the first
+    /// [`MAX_DATED_REVIEWS`] of each category and language.
     pub oldest: Option<Timestamp>,
 }
 
 /// Maximum number of pending templates that are counted per account.
 pub const MAX_COUNTED_REVIEWS: u32 = 10_000;
 
-/// Maximum number of pending templates per account whose time is read.
-pub const MAX_DATED_REVIEWS: u32 = 100;
+/// Maximum number of pending templates per account, category and language whose time is read. They
+/// are read in the order of their creation; edits make the time of one later.
+pub const MAX_DATED_REVIEWS: u32 = 20;
 
 /// Webhook endpoints, and events that they have not received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +91,9 @@ pub struct WebhookStatistics {
     pub backlog: u64,
     /// When the oldest of them happened.
     pub oldest: Option<Timestamp>,
+    /// Since when something of an endpoint could have been attempted, but was not. May be in the
+    /// future: an endpoint rests, a retry is not due yet, or an attempt runs.
+    pub due_since: Option<Timestamp>,
 }
 
 /// Maximum number of waiting deliveries that are counted per endpoint.

@@ -99,7 +99,9 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
     let accents = "UPDATE found_by SET words = replace(words::text, 'paques', 'pâques')::tsvector";
     let before = "ALTER TABLE followed DROP indexed, DROP scanned; ALTER TABLE account \
                   DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
-                  DROP template_bytes, DROP counted_seq, DROP counting; \
+                  DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at; \
+                  ALTER TABLE credential DROP name, DROP last_used_at; \
+                  ALTER TABLE event DROP trace; DROP TABLE audit; \
                   DELETE FROM galley_schema WHERE version >= 3";
     drop(store);
     database.batch_execute(&format!("{accents}; {before}")).await.unwrap();

@@ -159,7 +159,7 @@ async fn write_at_random(
         }
         8 => drop(store.delete_template(change).await.unwrap()),
         _ => {
-            drop(store.delete_templates(account, ids.clone(), Review::Auto, ACTOR, None, at).await)
+            drop(store.delete_templates(account, ids.clone(), Review::Auto, ACTOR, None, at).await);
         }
     }
 }

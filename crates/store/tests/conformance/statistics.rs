@@ -9,7 +9,7 @@ use galley_store::{
 use super::{
     deliveries::{deliver, fail, lease},
     fixture::{Shared, account, change, create, create_concurrently, done, new, noon},
-    lists::update_index,
+    lists::{template_with, update_index},
     webhooks::{endpoint, register},
 };
 
@@ -42,6 +42,21 @@ pub(crate) async fn pending_reviews_are_counted_with_the_time_of_the_oldest(stor
     }
     done(store.delete_template(change(other, first)).await.unwrap());
     assert_eq!(reviews().await, ReviewStatistics { pending: 1, oldest: Some(noon(30)) });
+    store.set_account_disabled(one, true, Author::operator(noon(3_000))).await.unwrap();
+    assert_eq!(reviews().await, ReviewStatistics::default(), "its templates cannot be reviewed");
+}
+
+pub(crate) async fn the_oldest_review_is_found_behind_many_of_another_language(store: &Shared) {
+    let account = account(store, "a").await;
+    let pending = |name: &str, language, at| {
+        let template = template_with(account, name, language, "UTILITY", "Hello!");
+        NewTemplate { review: Review::Manual, at: noon(at), ..template }
+    };
+    create(store, pending("oldest", "fr_FR", 10)).await;
+    let newer = (0..150).map(|index| pending(&format!("t{index}"), "de_DE", 20)).collect();
+    create_concurrently(store, newer).await;
+    let reviews = statistics(store).await.reviews;
+    assert_eq!(reviews, ReviewStatistics { pending: 151, oldest: Some(noon(10)) });
 }
 
 pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_received(
@@ -58,14 +73,17 @@ pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_recei
         create(store, NewTemplate { at, ..new(account, name) }).await;
     }
     // Events without deliveries.
-    let behind = WebhookStatistics { backlog: 6, oldest: Some(noon(10)), ..idle };
+    let (since, due_since) = (Some(noon(10)), Some(noon(10)));
+    let behind = WebhookStatistics { backlog: 6, oldest: since, due_since, ..idle };
     assert_eq!(webhooks().await, behind);
-    // Deliveries that wait.
+    // Deliveries that wait. The other endpoint still has to be called.
     let due = lease(store, healthy.id, 1_000).await.unwrap();
     assert_eq!(webhooks().await, behind);
     deliver(store, &due, 1_000).await;
     assert_eq!(webhooks().await, WebhookStatistics { backlog: 5, ..behind });
     let due = lease(store, failing.id, 1_000).await.unwrap();
+    let behind = WebhookStatistics { due_since: Some(noon(1_000)), ..behind };
+    assert_eq!(webhooks().await, WebhookStatistics { backlog: 5, ..behind });
     fail(store, &due, 1_000, 60).await;
     assert_eq!(
         webhooks().await,
@@ -82,6 +100,7 @@ pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_recei
         disabled: 1,
         backlog: 2,
         oldest: Some(noon(20)),
+        due_since: Some(noon(1_000)),
     };
     assert_eq!(webhooks().await, disabled);
     store.set_account_disabled(account, true, Author::operator(noon(3_000))).await.unwrap();

@@ -173,7 +173,7 @@ impl Problem {
     fn too_many_changes(retry_after: Duration) -> Self {
         let throttle = Throttle {
             policy: "recorded-changes",
-            quota: MAX_DAILY_CHANGES as u64,
+            quota: MAX_DAILY_CHANGES.into(),
             window: Some(86_400),
             retry_after,
             closes: false,

@@ -79,7 +79,6 @@ impl CreateWorker {
             };
             let outcomes = self.run_with_retries(&mut batch, precheck).await;
             self.queue.last_batch_len = batch.len();
-            self.pools.commit_counters.record_batch(batch.len());
             let mut parts = VecDeque::from(self.reply_or_split(batch, outcomes));
             while let Some(part) = parts.pop_front() {
                 let mut part: Vec<PendingCreate> =
@@ -145,6 +144,7 @@ impl CreateWorker {
             let is_reused = self.connection.is_some();
             match self.run_once(batch, precheck).await {
                 Ok((outcomes, newest)) => {
+                    self.pools.commit_counters.record_batch(batch.len());
                     self.event_notifier.notify(&newest);
                     return Ok(outcomes);
                 }

@@ -228,7 +228,7 @@ impl WriterLoop {
             self.roll_back();
             BatchError::WriteFailed(error)
         })?;
-        self.shared.commit_counters.record_batch(writes.len());
+        let size = writes.len();
         // Kill test only, see `Acknowledge::BeforeCommit`.
         if self.acknowledge != Acknowledge::AfterCommit {
             writes.drain(..).for_each(|write| write.respond(Ok(())));
@@ -236,6 +236,7 @@ impl WriterLoop {
         }
         match self.commit() {
             Ok(()) => {
+                self.shared.commit_counters.record_batch(size);
                 index_changes.apply(&indexes);
                 Ok(newest_seqs)
             }
