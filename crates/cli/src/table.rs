@@ -73,15 +73,32 @@ fn object(columns: &[&str], row: Vec<Value>) -> Value {
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible(text),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
 
+/// A text of a tenant as one cell: characters that break lines, reorder text or are invisible could
+/// disguise a row.
+pub(crate) fn visible(text: &str) -> String {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
+            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+    };
+    text.replace(hides, " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_that_disguise_a_row_are_shown_as_spaces() {
+        assert_eq!(visible("a\nb\u{202E}c\u{2066}d\u{FEFF}e"), "a b c d e");
+        assert_eq!(visible("Grüße עברית"), "Grüße עברית");
+    }
 
     #[test]
     fn the_header_and_the_verdict_of_a_row_are_coloured() {

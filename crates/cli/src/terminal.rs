@@ -15,7 +15,7 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// The styles of the help. The argument parser follows the same rules as [`use_colour`].
+/// The styles of the help. The argument parser respects `NO_COLOR`, too, and `CLICOLOR_FORCE`.
 pub(crate) const HELP: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())

@@ -31,6 +31,9 @@ const MAX_EPOCH_AGE: Duration = Duration::from_secs(5);
 /// Maximum number of entries. Credentials beyond it are read from the store each time.
 const MAX_ENTRIES: usize = 100_000;
 
+/// Maximum number of uses that one transaction records, so that other writes do not wait for long.
+const MAX_RECORDED_USES: usize = 1_000;
+
 /// A credential and the account that it belongs to.
 #[derive(Debug)]
 pub(crate) struct CachedCredential {
@@ -127,12 +130,10 @@ impl CredentialCache {
 
     /// Writes the uses of credentials that are not in the store yet.
     pub(crate) async fn record_uses(&self) -> Result<(), StoreError> {
-        let uses = self.uses.unrecorded();
-        if uses.is_empty() {
-            return Ok(());
+        for uses in self.uses.unrecorded().chunks(MAX_RECORDED_USES) {
+            self.store.record_credential_use(uses.to_vec()).await?;
+            self.uses.mark_recorded(uses);
         }
-        self.store.record_credential_use(uses.clone()).await?;
-        self.uses.mark_recorded(&uses);
         Ok(())
     }
 

@@ -95,7 +95,7 @@ pub fn restore(
     let schema = schema::version(&source).map_err(unusable)?;
     let temporary = PartialFile::lock(with_suffix(store, TEMPORARY_SUFFIX))?;
     let failed = |error| RestoreError::Write(temporary.path().to_owned(), error);
-    observer(writing(&source, temporary.path()).map_err(unusable)?);
+    observer(writing(&source, temporary.path()));
     let counts = write(&source, temporary.path()).map_err(failed)?;
     // A service may have been started since the first check.
     refuse_occupied(store)?;

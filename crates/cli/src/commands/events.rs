@@ -98,7 +98,7 @@ const WIDTHS: [usize; 8] = [8, 24, 25, 16, 24, 8, 8, 0];
 fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
     let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| {
         // A reason can contain line breaks.
-        let cell = cell.as_ref().replace(char::is_control, " ");
+        let cell = table::visible(cell.as_ref());
         format!("{cell:<width$}")
     });
     table::try_print_line(cells.collect::<Vec<_>>().join("  ").trim_end()).is_ok()

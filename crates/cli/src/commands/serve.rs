@@ -24,6 +24,9 @@ use crate::{
 /// Time for deliveries in progress to finish after all requests are done.
 const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time to record the last use of credentials before the process ends.
+const USE_RECORD_TIMEOUT: Duration = Duration::from_secs(1);
+
 pub(super) async fn serve(
     settings: &Settings,
     raw: &RawSettings,
@@ -82,12 +85,14 @@ pub(super) async fn serve(
         let address = health.local_addr()?;
         tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
     }
-    let galley = Galley::new(app).with_cors(settings.cors_origins.clone());
+    let galley = Galley::new(app.clone()).with_cors(settings.cors_origins.clone());
     galley_server::serve(galley, listener, health, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.
         let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;
     }
+    // Otherwise the last minute before a stop would not count as a use.
+    let _ = tokio::time::timeout(USE_RECORD_TIMEOUT, workers::record_credential_use(&app)).await;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     http::{Connection, Request},
-    service::{GALLEY, Launch, command, document, get, post, until},
+    service::{GALLEY, Launch, command, document, galley_json, get, post, until},
 };
 
 #[test]
@@ -127,6 +127,17 @@ fn sighup_drains_like_sigterm_and_a_second_one_changes_nothing() {
     service.signal("HUP");
     assert_eq!(service.send(&Request::get("/healthz")).status, 200);
     assert_eq!(service.wait().code(), Some(0));
+}
+
+#[test]
+fn a_stop_records_the_last_use_of_credentials() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).canaries().start();
+    let tokens = || galley_json(dir.path(), &["token", "list", "default"]);
+    assert!(tokens()[0]["last_used_at"].is_null());
+    service.assert_works("before_the_stop");
+    assert_eq!(service.end().0.code(), Some(0));
+    assert!(tokens()[0]["last_used_at"].is_string(), "{}", tokens());
 }
 
 #[test]

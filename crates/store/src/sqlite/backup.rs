@@ -44,7 +44,7 @@ pub(super) fn backup(
     refuse_existing(path).map_err(failed)?;
     let partial = PartialFile::lock(with_suffix(path, PARTIAL_SUFFIX)).map_err(failed)?;
     let name = partial.path().to_str().ok_or(BackupError::NotUtf8)?;
-    observer(writing(store, partial.path())?);
+    observer(writing(store, partial.path()));
     // VACUUM INTO accepts an empty file and never blocks a writer, but it does not sync the file.
     store.execute("VACUUM INTO ?1", [name])?;
     observer(CopyPhase::Checking);
@@ -56,15 +56,16 @@ pub(super) fn backup(
     partial.persist(path).map_err(failed)
 }
 
-/// The phase that copies a store into a file. Free pages are not copied.
-pub(crate) fn writing(store: &Connection, file: &Path) -> Result<CopyPhase, StoreError> {
-    let bytes: i64 = store.query_row(
+/// The phase that copies a store into a file. Free pages are not copied. The size is only shown, so
+/// that it is 0 if it cannot be read.
+pub(crate) fn writing(store: &Connection, file: &Path) -> CopyPhase {
+    let bytes: Result<i64, _> = store.query_row(
         "SELECT (page_count - freelist_count) * page_size \
          FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
         [],
         |row| row.get(0),
-    )?;
-    Ok(CopyPhase::Writing { file: file.to_owned(), bytes: bytes.unsigned_abs() })
+    );
+    CopyPhase::Writing { file: file.to_owned(), bytes: bytes.unwrap_or(0).unsigned_abs() }
 }
 
 /// What is damaged in a store, if anything: its structure, or rows that do not match their checksums.

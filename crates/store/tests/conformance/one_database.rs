@@ -101,7 +101,7 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
                   DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
                   DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at; \
                   ALTER TABLE credential DROP name, DROP last_used_at; \
-                  ALTER TABLE event DROP trace; DROP TABLE audit; \
+                  ALTER TABLE event DROP trace; DROP TABLE audit; DROP FUNCTION audit_is_append_only; \
                   DELETE FROM galley_schema WHERE version >= 3";
     drop(store);
     database.batch_execute(&format!("{accents}; {before}")).await.unwrap();
