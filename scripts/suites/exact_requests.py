@@ -34,6 +34,7 @@ BODY_OF = {
     "editTemplate": "Edit",
     "reviewTemplate": "Decision",
     "renderTemplate": "Values",
+    "createToken": "Token",
     "createWebhook": "Webhook",
     "editWebhook": "WebhookEdit",
     "rotateSecret": "Rotation",
@@ -68,6 +69,13 @@ def bodies(schemas, template):
         "Values": {"$ref": "#/components/schemas/ExactTemplateValues"},
         "TemplateValues": template_values(),
         "CardValues": closed(values()),
+        # At most one of the two describes the expiry.
+        "Token": {
+            "anyOf": [
+                record(new_token(schemas), {"expires_in": number, "expires_at": NULL}),
+                record(new_token(schemas), {"expires_in": NULL, "expires_at": timestamp()}),
+            ]
+        },
         "Webhook": record(
             {"url": url},
             {
@@ -87,6 +95,16 @@ def bodies(schemas, template):
                 {"type": "object", "properties": {"event": NULL, "since": timestamp()}, "required": ["since"]},
             ]
         },
+    }
+
+
+def new_token(schemas):
+    name = schemas["NewToken"]["properties"]["name"]
+    edge = f"[^{CONTROL}{SPACE}]"
+    pattern = f"^{edge}(?:[^{CONTROL}]*{edge})?$"
+    return {
+        "name": {"type": "string", "minLength": 1, "maxLength": name["maxLength"], "pattern": pattern},
+        "scopes": {"type": "array", "minItems": 1, "maxItems": 20, "items": any_case(schemas["Scope"]["enum"])},
     }
 
 
@@ -110,6 +128,7 @@ def parameters(schemas):
         "EditedTemplate": id,
         "AfterVersion": number,
         "AfterDelivery": number,
+        "AfterAuditEntry": {"type": "string", "pattern": f"^(?:0|{numbers_up_to(MAX_INTEGER)})$"},
         "AfterEvent": {"anyOf": [{**number, "minimum": 0}, {"type": "string", "const": "latest"}]},
     }
 

@@ -256,7 +256,7 @@ macro_rules! conformance {
                 a_reader_misses_no_entry_of_concurrent_changes,
                 a_refused_change_is_not_recorded,
                 a_change_without_effect_is_not_recorded,
-                tokens_change_an_account_a_thousand_times_a_day,
+                tokens_change_an_account_a_limited_number_of_times_a_day,
             }
             credentials {
                 a_credential_is_found_by_its_secret_and_kind,

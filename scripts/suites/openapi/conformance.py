@@ -175,6 +175,22 @@ def events(account):
     account.v1("listEvents", 400, query={"after": "999999999"})
 
 
+def tokens(account):
+    created = [account.v1("createToken", 201, body=body).json() for body in documents(v1, "createToken").values()]
+    # The new token has only the scope `credentials`.
+    account.v1("createToken", 403, body={"name": "more", "scopes": ["write"]}, token=created[0]["token"])
+    account.v1("createToken", 422, body={"name": " ", "scopes": [], "expires_in": 0})
+    account.v1("listTokens", 200)
+    account.v1("listTokens", 403, token=account.v1("createToken", 201, body={"name": "reader", "scopes": ["read"]}).json()["token"])
+    for token in created:
+        account.v1("revokeToken", 204, token["id"])
+        account.v1("revokeToken", 204, token["id"])
+    account.v1("revokeToken", 404, "999999999")
+    page = account.v1("listAuditEntries", 200, query={"limit": 2}).json()
+    account.v1("listAuditEntries", 200, query={"limit": 2, "after": page["paging"]["cursors"]["after"]})
+    account.v1("listAuditEntries", 400, query={"after": "x"})
+
+
 def pages(account):
     account.v1("showHealth", 200)
     account.v1("showReadiness", 200)
@@ -310,7 +326,7 @@ def whatsapp(account):
 
 def main():
     account = Account("SUITE")
-    for step in (templates, webhooks, events, pages):
+    for step in (templates, webhooks, events, tokens, pages):
         step(account)
     if "SUITE_WA_ACCOUNT" in os.environ:
         whatsapp(Account("SUITE_WA"))

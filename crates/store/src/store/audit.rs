@@ -8,7 +8,7 @@ use crate::{AuditEntry, StoreError};
 /// How many entries the tokens of an account may cause within 24 hours by creating tokens,
 /// registering or changing endpoints and replacing their secrets. Entries are never deleted, so they
 /// must not grow at a client's will. What deletes or revokes something is always possible.
-pub const MAX_DAILY_CHANGES: u32 = 1_000;
+pub const MAX_DAILY_CHANGES: u32 = 2_000;
 
 /// Reads the audit feed.
 #[async_trait]

@@ -303,7 +303,7 @@ pub(crate) async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Share
     assert_eq!(seen, 21, "the entry of the account and those of its phone numbers");
 }
 
-pub(crate) async fn tokens_change_an_account_a_thousand_times_a_day(store: &Shared) {
+pub(crate) async fn tokens_change_an_account_a_limited_number_of_times_a_day(store: &Shared) {
     let mine = account(store, "mine").await;
     let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
     let webhook = register(store, endpoint(mine)).await.id;
