@@ -104,7 +104,7 @@ def new_token(schemas):
     pattern = f"^{edge}(?:[^{CONTROL}]*{edge})?$"
     return {
         "name": {"type": "string", "minLength": 1, "maxLength": name["maxLength"], "pattern": pattern},
-        "scopes": {"type": "array", "minItems": 1, "maxItems": 20, "items": any_case(schemas["Scope"]["enum"])},
+        "scopes": {"type": "array", "minItems": 1, "maxItems": len(schemas["Scope"]["enum"]), "items": any_case(schemas["Scope"]["enum"])},
     }
 
 
