@@ -1,6 +1,8 @@
 //! Accounts and their phone numbers, as SQL. A transaction that creates or changes an account locks
 //! the single row of `credential_epoch` first, so that what it checked stays true until it commits.
 
+mod deletion;
+
 use async_trait::async_trait;
 use galley_domain::{
     id::{self, AccountId},
@@ -11,7 +13,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
-    columns::{account_id, get, key, millis, number, optional, webhook_id, without_nul},
+    columns::{account_id, get, key, millis, number, optional, without_nul},
     credentials,
     pool::Values,
     templates::ids_exhausted,
@@ -23,8 +25,8 @@ use crate::{
     decisions::{
         self,
         accounts::{
-            COLUMNS, ExistingAccounts, created, deleted_name, deletion_refusal, disabling,
-            distinct_phones, owned_phone, refusal, rename_outcome, stored_quota,
+            COLUMNS, ExistingAccounts, created, disabling, distinct_phones, owned_phone, refusal,
+            rename_outcome, stored_quota,
         },
         audit::AuditedChange,
     },
@@ -86,7 +88,7 @@ impl AccountStore for PostgresStore {
         id: AccountId,
         by: Author,
     ) -> Result<DeleteAccountOutcome, StoreError> {
-        transact!(self, tx => delete(tx, id, by))
+        transact!(self, tx => deletion::delete(tx, id, by))
     }
 
     async fn set_account_limits(
@@ -288,54 +290,6 @@ async fn set_review(
     let update = "UPDATE account SET review = $2 WHERE id = $1";
     let change = AuditedChange::ReviewChanged { from: before.review, to: review };
     write(transaction, id, update, &[&key(id.get()), &review.as_str()], change, by).await
-}
-
-async fn delete(
-    transaction: &mut Transaction,
-    id: AccountId,
-    by: Author,
-) -> Result<DeleteAccountOutcome, StoreError> {
-    credentials::lock_epoch(transaction).await?;
-    let own = key(id.get());
-    // Endpoints before their account, as everywhere.
-    let endpoints = "SELECT 1 FROM webhook WHERE account_id = $1 ORDER BY id FOR UPDATE";
-    transaction.query(endpoints, &[&own]).await?;
-    transaction.lock(id).await?;
-    let found = one(transaction, id).await?;
-    let templates = "SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT NULL LIMIT 1";
-    let has_templates = transaction.query_one(templates, &[&own]).await?.is_some();
-    if let Some(refusal) = deletion_refusal(found.as_ref(), has_templates) {
-        return Ok(refusal);
-    }
-    let revoke =
-        "UPDATE credential SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL";
-    let revoke = format!("{revoke} RETURNING {}", decisions::credentials::COLUMNS);
-    for row in transaction.query(&revoke, &[&own, &millis(by.at)]).await? {
-        let revoked = decisions::credentials::credential(&row)?;
-        transaction.audit(id, AuditedChange::CredentialRevoked(&revoked), by);
-    }
-    let endpoints = "DELETE FROM webhook WHERE account_id = $1 RETURNING id";
-    for row in transaction.query(endpoints, &[&own]).await? {
-        let note = "INSERT INTO former_webhook (id) VALUES ($1)";
-        let webhook = webhook_id(&row, "id")?;
-        transaction.execute(note, &[&key(webhook.get())]).await?;
-        transaction.audit(id, AuditedChange::WebhookDeleted(webhook), by);
-    }
-    let phones = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
-    for row in transaction.query(phones, &[&own]).await? {
-        transaction.audit(id, AuditedChange::PhoneRemoved(&get::<String>(&row, "id")?), by);
-    }
-    for statement in
-        ["UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL"]
-    {
-        transaction.execute(statement, &[&own]).await?;
-    }
-    let update = "UPDATE account SET deleted_at = $2, name = $3 WHERE id = $1";
-    transaction.execute(update, &[&own, &millis(by.at), &deleted_name(id)]).await?;
-    let name = found.map(|account| account.name).unwrap_or_default();
-    transaction.audit(id, AuditedChange::AccountDeleted { name: &name }, by);
-    credentials::increment_epoch(transaction).await?;
-    Ok(DeleteAccountOutcome::Deleted)
 }
 
 async fn set_disabled(

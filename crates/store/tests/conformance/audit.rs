@@ -4,14 +4,15 @@ use std::{collections::BTreeSet, path::Path};
 
 use galley_domain::{id::AccountId, template::Review};
 use galley_store::{
-    AccountLimits, AccountQuotas, Actor, AddCredentialOutcome, AuditEntry, AuditKind, Author,
-    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, IssueTokenOutcome,
-    MAX_DAILY_CHANGES, NewAccount, NewCredential, RenameAccountOutcome, RevokeTokenOutcome,
-    StoreError, StoredSecret, WebhookChange,
+    AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, CreateAccountOutcome,
+    CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES, NewAccount,
+    NewCredential, RenameAccountOutcome, RevokeTokenOutcome, StoreError, StoredSecret,
+    WebhookChange,
 };
 use serde_json::{Value, json};
 
 use super::{
+    credentials::{added, issued},
     fixture::{Shared, account, new_account, noon, secret},
     webhooks::{endpoint, register},
 };
@@ -83,20 +84,6 @@ fn author() -> Author {
 
 fn token(text: &str) -> NewCredential {
     NewCredential { name: format!("{text} job"), ..secret(CredentialKind::Token, text) }
-}
-
-fn added(outcome: AddCredentialOutcome) -> CredentialId {
-    match outcome {
-        AddCredentialOutcome::Added(id) => id,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn issued(outcome: IssueTokenOutcome) -> CredentialId {
-    match outcome {
-        IssueTokenOutcome::Issued(id) => id,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Calls a method so that it changes something.

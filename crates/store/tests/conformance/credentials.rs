@@ -9,14 +9,14 @@ use jiff::Timestamp;
 
 use super::fixture::{Shared, account, create, events, new, noon, secret};
 
-fn added(outcome: AddCredentialOutcome) -> CredentialId {
+pub(crate) fn added(outcome: AddCredentialOutcome) -> CredentialId {
     match outcome {
         AddCredentialOutcome::Added(id) => id,
         other => panic!("{other:?}"),
     }
 }
 
-fn issued(outcome: IssueTokenOutcome) -> CredentialId {
+pub(crate) fn issued(outcome: IssueTokenOutcome) -> CredentialId {
     match outcome {
         IssueTokenOutcome::Issued(id) => id,
         other => panic!("{other:?}"),
