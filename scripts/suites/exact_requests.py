@@ -10,6 +10,7 @@ MAX_INTEGER = 2**53 - 1
 SPACE = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 CONTROL = r"\u0000-\u001f\u007f-\u009f"
 NULL = {"type": "null"}
+ANYTHING_BUT_NULL = [{"type": it} for it in ("object", "array", "string", "number", "boolean")]
 
 
 def make_exact(document, template):
@@ -31,6 +32,7 @@ def make_exact(document, template):
 BODY_OF = {
     "createTemplate": "Template",
     "validateTemplate": "Anything",
+    "proofDocument": "ProofRequest",
     "editTemplate": "Edit",
     "reviewTemplate": "Decision",
     "renderTemplate": "Values",
@@ -56,6 +58,8 @@ def bodies(schemas, template):
         "Template": template,
         # Any JSON value gets a result.
         "Anything": {"anyOf": [{"$ref": "#/components/schemas/ExactTemplate"}, {}]},
+        # Any document but `null` is shown, with any values.
+        "ProofRequest": record({"document": {"anyOf": [{"$ref": "#/components/schemas/ExactTemplate"}, *ANYTHING_BUT_NULL]}}, {"values": {}}),
         "Edit": {
             "anyOf": [
                 *some_of(content, restore_version=NULL),

@@ -81,11 +81,13 @@ def id_is_unknown(case, problem):
 
 
 def is_beyond_schema_of_list(case, problem):
-    """Whether the query names a phone number of another account, a date that does not exist, or words
-    in letters that no portable pattern describes."""
+    """Whether the query names a phone number of another account, a date that does not exist, a cursor of
+    the other order, or words in letters that no portable pattern describes."""
     parameter = problem["detail"].split("`")[1]
     if parameter == "q":
         return not case.query["q"].isascii()
+    if parameter == "after":
+        return case.query["after"].startswith("oldest-") != (case.query.get("order") == "oldest")
     return parameter in ("phone_number_id", "updated_after", "updated_before")
 
 
@@ -137,6 +139,10 @@ ALLOWED_PROBLEMS = {
     },
     "deleteTemplate": {"template-unknown": id_is_unknown, "revision-outdated": names_a_revision},
     "listVersions": {"template-unknown": id_is_unknown},
+    "showProof": {
+        "template-unknown": id_is_unknown,
+        "version-unknown": lambda case, problem: case.query["version"] != 1,
+    },
     "reviewTemplate": {
         "template-unknown": id_is_unknown,
         "revision-outdated": names_a_revision,
@@ -299,6 +305,8 @@ def make_unique(case, number, choice):
     operation = operation_of(case)
     if operation == "listTemplates" and "phone_number_id" in case.query and choice % 4:
         case.query["phone_number_id"] = [os.environ["SUITE_PHONE"]]
+    if operation == "listTemplates" and isinstance(case.query.get("after"), str):
+        case.query["order"] = "oldest" if case.query["after"].startswith("oldest-") else "newest"
     if isinstance(case.body, dict) and isinstance(case.body.get("name"), str):
         case.body["name"] = append_number(case.body["name"], number)
     if operation == "validateTemplate" and "template" in case.query and choice % 3:
@@ -449,6 +457,7 @@ CREATE = {
     "listDeliveries": create_endpoint,
     "replayEvents": create_endpoint,
     "showTemplate": create_for_reading,
+    "showProof": create_for_reading,
     "listVersions": create_for_reading,
     "editTemplate": create_for_edit,
     "deleteTemplate": create_for_deletion,
@@ -510,6 +519,7 @@ ADAPT = {
     "listDeliveries": adapt_deliveries,
     "rotateSecret": adapt_rotation,
     "showTemplate": adapt_reading,
+    "showProof": adapt_reading,
     "listVersions": adapt_versions,
     "editTemplate": adapt_edit,
     "reviewTemplate": adapt_review,

@@ -14,10 +14,11 @@ use clap::{
 };
 use clap_complete::Shell;
 use galley_domain::{rulebook::Category, template::Status};
+use galley_store::CONSOLE_LINK_TOKEN_NAME;
 
 pub(crate) use accounts::{
-    AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice, CredentialCommand,
-    PhoneCommand,
+    AccountChange, AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice,
+    CredentialCommand, PhoneCommand,
 };
 pub(crate) use audit::AuditOptions;
 pub(crate) use files::{ConvertOptions, LintOptions};
@@ -109,6 +110,17 @@ settings.")]
     /// Manage access tokens, the credential in the Authorization header.
     #[command(subcommand)]
     Token(CredentialCommand),
+    /// Create a link that signs in to the console once, within 60 seconds.
+    Console {
+        /// The account's name or id.
+        account: String,
+        /// What the session permits: a list of scopes.
+        #[arg(long, default_value = "read,write,review")]
+        scopes: String,
+        /// The name of the session's token, which versions, events and lists show.
+        #[arg(long, default_value = CONSOLE_LINK_TOKEN_NAME)]
+        name: String,
+    },
     /// List and show templates.
     #[command(subcommand)]
     Template(TemplateCommand),
@@ -237,4 +249,52 @@ fn one_of<T: Clone + Send + Sync + 'static>(
 ) -> impl TypedValueParser<Value = T> + use<T> {
     PossibleValuesParser::new(words.iter().copied())
         .try_map(move |word| parse(&word).ok_or("there is no such value"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Arg, Command, CommandFactory as _};
+
+    use super::*;
+
+    #[test]
+    fn the_usage_of_every_command_names_its_arguments() {
+        let mut galley = Arguments::command();
+        galley.build();
+        check(&galley, "galley");
+    }
+
+    /// Some usages are written by hand, because the generated ones are hard to read.
+    fn check(command: &Command, path: &str) {
+        let usage = command.clone().render_usage().to_string();
+        assert!(usage.starts_with(&format!("Usage: {path}")), "{usage}");
+        let is_named = |name: &str| usage.contains(name);
+        let value_names = |arg: &Arg| {
+            let names = arg.get_value_names().unwrap_or_default();
+            names.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let mut known: BTreeSet<String> = ["OPTIONS", "COMMAND"].map(str::to_owned).into();
+        for arg in command.get_arguments() {
+            let names = value_names(arg);
+            if arg.is_positional() {
+                assert!(names.iter().all(|name| is_named(name)), "{usage}: {names:?}");
+            }
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            if let Some(long) = long.as_ref().filter(|_| arg.is_required_set()) {
+                assert!(is_named(long), "{usage}: {long}");
+            }
+            known.extend(long);
+            known.extend(names.iter().flat_map(|name| name.split('|')).map(str::to_owned));
+        }
+        let words = usage.trim_start_matches(&format!("Usage: {path}"));
+        for word in words.split([' ', '<', '>', '[', ']', '|', '.', '\n']) {
+            let is_name = word.starts_with("--") || word.starts_with(|it: char| it.is_uppercase());
+            assert!(!is_name || known.contains(word), "{usage}: no argument is named {word}");
+        }
+        for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
+            check(child, &format!("{path} {}", child.get_name()));
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod completions;
 mod config;
+mod console;
 mod convert;
 mod credentials;
 mod doctor;
@@ -96,6 +97,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 let context = CommandContext::open(&settings, &common, &other).await?;
                 match other {
                     Command::Account(command) => accounts::account(&context, command).await?,
+                    Command::Console { account, scopes, name } => {
+                        console::link(&context, &settings, &account, &scopes, name).await?;
+                    }
                     Command::Phone(command) => accounts::phone(&context, command).await?,
                     Command::Template(command) => templates::template(&context, command).await?,
                     Command::Review(command) => templates::review(&context, command).await?,

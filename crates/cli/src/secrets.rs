@@ -10,13 +10,9 @@ use galley_server::delivery::Random;
 
 use crate::terminal;
 
-/// URL-safe characters. Their number is a power of two, so that all are equally likely.
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// A new secret: the prefix followed by 192 random bits.
+/// A new secret with this prefix.
 pub(crate) fn random(prefix: &str) -> anyhow::Result<String> {
-    let letters = bytes::<32>()?.map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
-    Ok(prefix.chars().chain(letters).collect())
+    Ok(account::new_secret(prefix, bytes()?))
 }
 
 /// A random phone number id, for an account that accepts any.
@@ -27,7 +23,8 @@ pub(crate) fn phone() -> anyhow::Result<String> {
 
 /// A short random id of this process.
 pub(crate) fn instance() -> anyhow::Result<String> {
-    let letters = bytes::<6>()?.map(|byte| char::from(ALPHABET[usize::from(byte & 31) + 26]));
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz012345";
+    let letters = bytes::<6>()?.map(|byte| char::from(LETTERS[usize::from(byte & 31)]));
     Ok(letters.into_iter().collect())
 }
 
@@ -106,7 +103,11 @@ mod tests {
         ] {
             assert!(is_weak(weak), "{weak}");
         }
-        for strong in ["8fQ2vZr61LxTn40pWdcJ", "secret-4f0d9b3c77e1a6", &random("gt_").unwrap()] {
+        for strong in [
+            "8fQ2vZr61LxTn40pWdcJ",
+            "secret-4f0d9b3c77e1a6",
+            &random(account::prefix::TOKEN).unwrap(),
+        ] {
             assert!(!is_weak(strong), "{strong}");
         }
     }

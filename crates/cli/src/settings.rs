@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) public_url: String,
     /// The origins whose web pages may call the API.
     pub(crate) cors_origins: CorsOrigins,
+    /// Whether the service has the console.
+    pub(crate) console: bool,
     pub(crate) store: StoreUrl,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: tracing::Level,
@@ -84,6 +86,7 @@ impl Resolver<'_> {
             }),
             public_url: self.read("public_url", "https://HOST, or an empty value", public_url),
             cors_origins: self.cors_origins(),
+            console: self.read("console", "true or false", |text| text.parse().ok()),
             store: self.store(),
             log_format: self.read("log_format", "human or json", |text| match text {
                 "human" => Some(LogFormat::Human),

@@ -19,6 +19,7 @@ mod smoke {
     mod bad_paths;
     mod canary;
     mod clock;
+    mod console;
     mod convert;
     mod credentials;
     mod earlier;

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Scope {
     /// Read and list templates and versions, render them, read events.
     Read,
-    /// Create, edit, delete and validate templates.
+    /// Create, edit and delete templates.
     Write,
     /// Approve and reject pending templates.
     Review,
@@ -17,22 +17,25 @@ pub enum Scope {
     Credentials,
     /// Read the audit feed.
     Audit,
+    /// Control the emulator: review rules, clock, faults and sandbox messages.
+    Emulator,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Scope; 6] = [
+    pub const ALL: [Scope; 7] = [
         Scope::Read,
         Scope::Write,
         Scope::Review,
         Scope::Webhooks,
         Scope::Credentials,
         Scope::Audit,
+        Scope::Emulator,
     ];
 
     /// The name of every scope.
     pub const VALUES: &'static [&'static str] =
-        &["read", "write", "review", "webhooks", "credentials", "audit"];
+        &["read", "write", "review", "webhooks", "credentials", "audit", "emulator"];
 
     /// The name, such as `read`.
     pub fn as_str(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Scope {
             Self::Webhooks => "webhooks",
             Self::Credentials => "credentials",
             Self::Audit => "audit",
+            Self::Emulator => "emulator",
         }
     }
 
@@ -67,7 +71,7 @@ pub struct Scopes(u8);
 
 impl Scopes {
     /// Every scope.
-    pub const ALL: Scopes = Scopes(0b11_1111);
+    pub const ALL: Scopes = Scopes(0b111_1111);
 
     /// The scopes of a token that is created without a choice: `read`, `write`, `review` and
     /// `webhooks`. The others are granted only by name.
@@ -154,6 +158,26 @@ pub fn is_valid_secret(text: &str) -> bool {
     text.len() <= MAX_SECRET_BYTES && is_valid_path_segment(text)
 }
 
+/// The prefixes of random secrets, by which people and secret scanners recognise them.
+pub mod prefix {
+    /// An API key.
+    pub const KEY: &str = "gk_";
+    /// An access token.
+    pub const TOKEN: &str = "gt_";
+    /// A link to the console.
+    pub const LINK: &str = "gl_";
+}
+
+/// URL-safe characters. Their number is a power of two, so that all are equally likely.
+const SECRET_ALPHABET: &[u8; 64] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// A new secret: the prefix, followed by 192 bits of these random bytes.
+pub fn new_secret(prefix: &str, random: [u8; 32]) -> String {
+    let letters = random.map(|byte| char::from(SECRET_ALPHABET[usize::from(byte & 63)]));
+    prefix.chars().chain(letters).collect()
+}
+
 fn is_url_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'+' | b'-')
 }
@@ -180,7 +204,7 @@ mod tests {
     #[test]
     fn scopes_over_credentials_are_granted_only_by_name() {
         assert_eq!(Scopes::DEFAULT.to_string(), "read,write,review,webhooks");
-        assert_eq!(Scopes::ALL.without(Scopes::DEFAULT).to_string(), "credentials,audit");
+        assert_eq!(Scopes::ALL.without(Scopes::DEFAULT).to_string(), "credentials,audit,emulator");
         assert!(Scopes::DEFAULT.without(Scopes::ALL).is_empty());
     }
 
@@ -191,6 +215,15 @@ mod tests {
         for invalid in ["", " a", "a ", "a\nb", "\u{7}", &*"ä".repeat(65)] {
             assert!(!is_valid_credential_name(invalid), "{invalid:?}");
         }
+    }
+
+    #[test]
+    fn a_new_secret_has_its_prefix_and_a_letter_for_each_random_byte() {
+        let random: [u8; 32] = std::array::from_fn(|index| u8::try_from(index * 8).unwrap());
+        let secret = new_secret(prefix::TOKEN, random);
+        assert_eq!(secret, "gt_AIQYgow4AIQYgow4AIQYgow4AIQYgow4");
+        assert!(is_valid_secret(&secret));
+        assert_eq!(new_secret(prefix::KEY, [255; 32]), format!("gk_{}", "_".repeat(32)));
     }
 
     #[test]

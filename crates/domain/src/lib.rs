@@ -11,11 +11,14 @@
 pub mod account;
 pub mod convert;
 pub mod document;
+pub mod emulator;
 pub mod id;
 mod id_catalogue;
+pub mod proof;
 pub mod reference;
 pub mod render;
 pub mod rulebook;
+pub mod send;
 mod string_enum;
 pub mod template;
 pub mod token;

@@ -6,12 +6,12 @@
 //! contains `{{1}}` is inserted unchanged.
 
 mod buttons;
-mod fill;
+pub(crate) mod fill;
 pub(crate) mod media;
 mod message;
 mod value;
 mod value_reader;
-mod whatsapp;
+pub(crate) mod whatsapp;
 
 use std::borrow::Cow;
 
@@ -85,6 +85,23 @@ pub fn render<'a>(
         },
     )?;
     Ok(rendered.expect("the reader rejects values that are not an object"))
+}
+
+/// Fills a template of the `whatsapp` rulebook with values that this crate has built: an object as
+/// [`render`] describes it.
+pub(crate) fn fill_whatsapp<'a>(
+    template: &'a Template,
+    content: &Json<'a>,
+    values: &'a Json<'a>,
+) -> Result<Texts<'a>, Violations> {
+    let mut violations = ViolationCollector::default();
+    let rendered = whatsapp::render(template, content, &ValueReader::root(values), &mut violations);
+    violations.into_result(Some(rendered.texts))
+}
+
+/// What is wrong with a URL in a message, if anything.
+pub(crate) fn url_problem(url: &str) -> Option<String> {
+    value::check_url(url, ADDRESS_MAX).into_iter().next().map(|it| it.message)
 }
 
 fn render_v1<'a>(
@@ -222,7 +239,7 @@ fn attachment<'a>(
 // unexpected type is treated as absent.
 
 /// The items of an array.
-fn array_field<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>] {
+pub(crate) fn array_field<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>] {
     match object.and_then(|object| object.get(key)) {
         Some(Json::Array(items)) => items,
         _ => &[],
@@ -230,7 +247,7 @@ fn array_field<'t, 'a>(object: Option<&'t Json<'a>>, key: &str) -> &'t [Json<'a>
 }
 
 /// A string to compare.
-fn str_field<'t>(object: &'t Json<'_>, key: &str) -> Option<&'t str> {
+pub(crate) fn str_field<'t>(object: &'t Json<'_>, key: &str) -> Option<&'t str> {
     object.get(key)?.as_str()
 }
 

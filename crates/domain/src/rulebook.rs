@@ -59,6 +59,11 @@ impl Rulebook {
         Self::ALL.iter().copied().find(|rulebook| rulebook.name == name)
     }
 
+    /// Whether an edit is validated together with the fields that it omits.
+    pub fn merges_edits(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
     /// Adds the violations that the checks find in a template, which is new or exists already.
     /// Expects that the table has been applied already.
     pub(crate) fn check(&self, root: &Json<'_>, is_new: bool, violations: &mut ViolationCollector) {

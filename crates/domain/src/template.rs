@@ -3,6 +3,7 @@
 pub mod edit;
 pub mod lifecycle;
 pub mod message_text;
+pub mod quality;
 pub mod review;
 pub mod sample;
 pub mod search_terms;
@@ -180,6 +181,8 @@ string_enum!(
         Paused "PAUSED",
         /// Permanently must not be sent.
         Disabled "DISABLED",
+        /// Must not be sent until it is unarchived.
+        Archived "ARCHIVED",
     }
 );
 
@@ -190,15 +193,20 @@ string_enum!(
         Auto "auto",
         /// A reviewer decides.
         Manual "manual",
+        /// A script decides: emulator accounts.
+        Scripted "scripted",
     }
 );
 
 impl Review {
+    /// The review modes that an operator can choose. An emulator account is always scripted.
+    pub const CHOICES: &'static [&'static str] = &["auto", "manual"];
+
     /// The initial status of a template.
     pub fn initial_status(self) -> Status {
         match self {
             Self::Auto => Status::Approved,
-            Self::Manual => Status::Pending,
+            Self::Manual | Self::Scripted => Status::Pending,
         }
     }
 }
@@ -214,6 +222,8 @@ mod tests {
             assert_eq!((status.as_str(), Status::from_code(status.code())), (*value, Some(status)));
         }
         assert_eq!((Status::parse("LIVE"), Status::from_code(9)), (None, None));
+        assert_eq!(Review::VALUES, [Review::CHOICES, &["scripted"]].concat());
+        assert_eq!(Status::Archived.code(), 5, "codes are stored in the database and never change");
         assert_eq!(Status::Approved.code(), 1, "codes are stored in the database and never change");
         assert_eq!(
             Category::Authentication.code(),

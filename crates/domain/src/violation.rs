@@ -234,7 +234,7 @@ id_catalogue! {
         NameTaken "name-taken" "The name must not be in use by another template. Only dry runs report this rule; a create request fails with a separate problem.";
         CategoryDiffers "category-differs" "Under the `whatsapp` rulebook, all languages of a name must have the same category. Only dry runs report this rule; a create request fails with a separate problem.";
         CategoryLocked "category-locked" "The category of a template cannot change if `allow_category_change` is false, nor under the `whatsapp` rulebook while a version of the template is live. Only dry runs report this rule; an edit fails with a separate problem.";
-        MoveNotPossible "move-not-possible" "A disabled template cannot be edited. Only dry runs report this rule; an edit fails with a separate problem.";
+        MoveNotPossible "move-not-possible" "A disabled or archived template cannot be edited. Only dry runs report this rule; an edit fails with a separate problem.";
         VersionUnknown "version-unknown" "The version to restore must be a version of the template. Only dry runs report this rule; an edit fails with a separate problem.";
         LimitReached "limit-reached" "The account must be below its limit of templates, if it has one. Only dry runs report this rule; a create request fails with a separate problem.";
         SampleUnknown "sample-unknown" "A handle issued by Galley must belong to a file that the account has uploaded and that has not expired. Handles from elsewhere are accepted unchecked.";
@@ -283,6 +283,20 @@ id_catalogue! {
         TokenScopes "token-scopes" "A token must have at least one scope.";
         TokenExpiry "token-expiry"
             "A token has `expires_in` or `expires_at` or neither, but not both, and expires in the future.";
+    }
+    /// Rules for the documents of the emulator.
+    EMULATOR {
+        DurationForm "duration-form"
+            "A duration is a number with `s`, `m`, `h` or `d`, or several in descending order: `90s`, `1h30m`. It is at most `365d`, and at most `30s` for a delay.";
+        ClockWhat "clock-what" "A change of the clock must contain exactly one of `advance`, `set` and `follow`, which is `true`.";
+        ClockAhead "clock-ahead" "The clock must be at most ten years ahead of real time.";
+        RuleReason "rule-reason" "A review rule has a `reason` only with the outcome `reject`.";
+        FaultKind "fault-kind"
+            "The kinds `duplicate`, `drop` and `reorder` strike webhooks only, `delay` strikes every call, and the others strike every call but webhooks.";
+        FaultFields "fault-fields"
+            "A fault has either `times` or `share`. It has a `code` only with the kind `error`, a `delay` with the kind `delay` and only then, and no `name` with the calls `list` and `upload`.";
+        FaultShare "fault-share" "A `share` is a number from 0.000001 to 1.";
+        FaultCode "fault-code" "A `code` is one of the codes or subcodes that the emulator can return.";
     }
 }
 

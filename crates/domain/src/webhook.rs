@@ -16,7 +16,7 @@ use crate::{
     violation::{Rule, Violation, ViolationCollector, Violations},
 };
 
-pub use format::{Format, INVALID_FORMAT, Update, graph_rejection_reason, status_event};
+pub use format::{CATEGORY_NOTICE, Format, PauseTitle, RejectionReason, Update, status_event};
 
 const fn string(max: usize, form: StringFormat) -> FieldType {
     FieldType::String(StringRule { max, whatsapp_max: None, multiline: false, format: form })

@@ -6,13 +6,16 @@
 mod completeness;
 mod convert;
 mod edit;
+mod emulator;
 mod pages;
+mod proof;
 mod properties;
 mod render;
 mod render_properties;
 mod render_whatsapp;
 mod render_whatsapp_properties;
 mod rules;
+mod send;
 mod suggestions;
 mod token;
 mod warnings;

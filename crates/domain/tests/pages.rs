@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use galley_domain::reference::{lifecycle_page, rules_page};
+use galley_domain::reference::{emulator_page, lifecycle_page, rules_page};
 
 fn assert_up_to_date(name: &str, expected: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
@@ -21,4 +21,9 @@ fn the_rules_page_matches_the_rulebooks() {
 #[test]
 fn the_lifecycle_page_matches_the_transition_table() {
     assert_up_to_date("lifecycle.md", &lifecycle_page::markdown());
+}
+
+#[test]
+fn the_emulator_reference_matches_its_tables() {
+    assert_up_to_date("emulator-reference.md", &emulator_page::markdown());
 }

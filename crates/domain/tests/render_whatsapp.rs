@@ -1,7 +1,7 @@
 //! Rendering templates of the `whatsapp` rulebook: the results for each type of template, and a
 //! minimal violation and the closest valid values for each rule.
 
-mod fixture;
+pub(crate) mod fixture;
 mod kinds;
 mod limits;
 mod messages;

@@ -20,7 +20,9 @@ fn stored(category: Category, content: &Value) -> Template {
 fn try_render(template: &Template, values: &Value) -> Result<Value, Violations> {
     let values = values.to_string();
     let values = Document::parse(values.as_bytes()).unwrap();
-    Ok(serde_json::to_value(render::render(template, &WHATSAPP, &values)?).unwrap())
+    let rendered = serde_json::to_value(render::render(template, &WHATSAPP, &values)?).unwrap();
+    crate::send::assert_read_back(template, &rendered);
+    Ok(rendered)
 }
 
 /// Templates that together have every component, each with valid values.

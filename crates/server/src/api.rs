@@ -2,8 +2,10 @@
 //! share: authentication, bodies, idempotency, conditional requests, problems and views.
 
 pub(crate) mod auth;
+pub(crate) mod base_path;
 pub(crate) mod body;
 pub(crate) mod conditional;
+pub(crate) mod console;
 pub(crate) mod docs;
 pub(crate) mod graph;
 pub(crate) mod health;

@@ -16,6 +16,7 @@ use crate::{
     observability::{
         access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
     },
+    session_use::SessionUses,
     warning_cache::WarningCache,
 };
 
@@ -31,6 +32,7 @@ pub(crate) struct Inner {
     response_memory: MemoryBudget,
     admission: Admission,
     credentials: CredentialCache,
+    session_uses: SessionUses,
     metrics: Metrics,
     conditions: Conditions,
     failure_log: FailureLog,
@@ -62,6 +64,7 @@ impl App {
             request_memory: MemoryBudget::default(),
             response_memory: MemoryBudget::default(),
             credentials: CredentialCache::new(Arc::clone(&store), Arc::clone(&admission.loads)),
+            session_uses: SessionUses::default(),
             admission,
             metrics: Metrics::new(access.lost_lines()),
             conditions: Conditions::default(),
@@ -107,6 +110,11 @@ impl App {
 
     pub(crate) fn credentials(&self) -> &CredentialCache {
         &self.0.credentials
+    }
+
+    /// The uses of sessions of the console that are not in the store yet.
+    pub(crate) fn session_uses(&self) -> &SessionUses {
+        &self.0.session_uses
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -1,7 +1,7 @@
 //! Cross-origin requests (CORS): which web pages may call the API from a browser.
 //!
-//! No response allows credentials that a browser adds by itself, such as cookies: Galley uses none,
-//! and a page has to send its own access token.
+//! No response allows credentials that a browser adds by itself, such as cookies: only the console
+//! uses one, which is not for other origins. A page has to send its own access token.
 
 use std::str::FromStr;
 
@@ -107,9 +107,7 @@ pub(crate) enum CorsDecision {
 impl CorsOrigins {
     /// Decides about a request.
     pub(crate) fn decide(&self, method: &Method, path: &str, headers: &HeaderMap) -> CorsDecision {
-        let path = path.strip_suffix('/').unwrap_or(path);
-        // The paths for operators are not for other origins.
-        if *self == Self::None || MONITORING_ROUTES.contains(&path) {
+        if *self == Self::None || !is_for_other_origins(path) {
             return CorsDecision::Silent;
         }
         match self.allowed(headers.get(header::ORIGIN)) {
@@ -130,6 +128,14 @@ impl CorsOrigins {
 }
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
+
+/// Whether the operator can allow other origins to call a path: not those for operators, and not the
+/// console, whose cookie is not for other origins.
+pub(crate) fn is_for_other_origins(path: &str) -> bool {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let is_console = path == "/console" || path.starts_with("/console/");
+    !is_console && !MONITORING_ROUTES.contains(&path)
+}
 
 /// Whether a browser asks with this request whether it may send another.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
@@ -243,7 +249,8 @@ mod tests {
             let decision = decide(options.clone(), "/api/x", headers(other, true));
             assert_eq!(decision, CorsDecision::NotAllowed, "{other}");
         }
-        for path in ["/metrics", "/readyz", "/healthz", "/healthz/"] {
+        for path in ["/metrics", "/readyz", "/healthz", "/healthz/", "/console", "/console/api/-/x"]
+        {
             assert_eq!(decide(get.clone(), path, headers(listed, false)), CorsDecision::Silent);
         }
         let none = CorsOrigins::None.decide(&options, "/api/x", &headers(listed, true));

@@ -8,6 +8,7 @@ mod admission;
 mod api;
 mod app;
 mod clock;
+mod console;
 mod cors;
 mod credential_cache;
 mod credential_use;
@@ -23,6 +24,7 @@ mod observability;
 pub mod openapi;
 mod router;
 mod service;
+mod session_use;
 mod warning_cache;
 pub mod workers;
 
@@ -37,4 +39,4 @@ pub use observability::{
     access_log::{AccessLog, LoggedRequests},
     log_writer::{LogFormat, LogWriter},
 };
-pub use service::Galley;
+pub use service::{ConsoleAddress, Galley};

@@ -1,49 +1,66 @@
 //! The routing table.
 
+use std::future::ready;
+
 use axum::{
     Router,
-    extract::MatchedPath,
+    extract::{MatchedPath, Request},
     http::{Extensions, HeaderMap, Method, Uri},
     routing::get,
 };
 
-use crate::observability::access_log::MONITORING_ROUTES;
 use crate::{
     api::{
-        auth, docs, graph, health, index_page,
+        auth,
+        base_path::BasePath,
+        console::{cross_site::ConsoleOrigin, session},
+        docs, graph, health, index_page,
         problem::{Problem, ProblemKind},
         problem_pages,
         request_context::{self, RequestContext},
         schemas, v1, wrong_path,
     },
     app::App,
-    cors, openapi,
+    console, cors, openapi,
 };
 
 /// All routes of the service. Patterns name the API key as a parameter, so that logs and metrics
 /// never contain its value.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
+pub(crate) fn routes(console: Option<ConsoleOrigin>) -> Router<App> {
+    let routes = Router::new()
         .merge(health::routes())
         .route("/openapi.json", get(openapi::show))
         .route("/openapi-graph.json", get(openapi::show_graph))
         .merge(schemas::routes())
         .merge(docs::routes())
-        .route("/", get(index_page::show))
+        .merge(index_page::routes(console.is_some()))
         .route("/problems", get(problem_pages::list))
         .route("/problems/{slug}", get(problem_pages::show))
         .merge(graph::public_routes())
         .layer(axum::middleware::map_request(request_context::record_route))
         // Calls with credentials record their route during authentication, which is faster than a
         // middleware.
-        .merge(v1::templates::routes())
-        .merge(v1::events::routes())
-        .merge(v1::webhooks::routes())
-        .merge(v1::tokens::routes())
-        .merge(v1::audit::routes())
-        .merge(graph::routes())
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
+        .merge(v1::routes(BasePath::V1))
+        .merge(graph::routes());
+    let routes = match console {
+        Some(origin) => routes.merge(console_routes(origin)),
+        None => routes,
+    };
+    routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
+}
+
+/// The routes of the console. Pages of other sites cannot change anything through them.
+fn console_routes(origin: ConsoleOrigin) -> Router<App> {
+    let check = move |request: Request| {
+        RequestContext::from_extensions(request.extensions());
+        let checked = origin.check(request.method(), request.headers());
+        ready(checked.map(|()| request))
+    };
+    Router::new()
+        .merge(console::routes())
+        .merge(session::routes())
+        .merge(v1::routes(BasePath::Console))
+        .layer(axum::middleware::map_request(check))
 }
 
 /// The routes of the health listener.
@@ -89,8 +106,7 @@ async fn method_not_allowed(
         return wrong_path::not_found(path);
     }
     let problem = Problem::of(ProblemKind::MethodNotAllowed);
-    // No setting allows other origins to read the paths for operators.
-    if cors::is_preflight(&method, &headers) && !MONITORING_ROUTES.contains(&path) {
+    if cors::is_preflight(&method, &headers) && cors::is_for_other_origins(path) {
         return problem.detail(cors::NOT_ALLOWED);
     }
     match route.and_then(|route| wrong_path::method_hint(&method, route.as_str())) {

@@ -20,6 +20,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     api::{
+        console::cross_site::ConsoleOrigin,
         graph,
         problem::{Problem, ProblemKind},
         request_context::{REQUEST_ID, RequestContext},
@@ -31,6 +32,17 @@ use crate::{
     observability::access_log::AccessLogEntry,
     router,
 };
+
+/// Where browsers find the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsoleAddress {
+    /// Nowhere: the console is switched off.
+    None,
+    /// At the public URL of the service.
+    PublicUrl,
+    /// At any address that leads here: the service has no public URL.
+    AnyHost,
+}
 
 /// The complete service: `serve` binds it to a socket, tests call it directly.
 #[derive(Clone)]
@@ -44,8 +56,20 @@ pub struct Galley {
 impl Galley {
     /// Creates the service from its shared state.
     pub fn new(app: App) -> Self {
-        let router = router::routes().with_state(app.clone());
+        let console = ConsoleOrigin::of(app.public_url());
+        let router = router::routes(Some(console)).with_state(app.clone());
         Self { app, router, cors: None }
+    }
+
+    /// Serves the console to browsers at this address, or not at all.
+    #[must_use]
+    pub fn with_console(self, console: ConsoleAddress) -> Self {
+        let origin = match console {
+            ConsoleAddress::None => None,
+            ConsoleAddress::PublicUrl => Some(ConsoleOrigin::of(self.app.public_url())),
+            ConsoleAddress::AnyHost => Some(ConsoleOrigin::Host),
+        };
+        Self { router: router::routes(origin).with_state(self.app.clone()), ..self }
     }
 
     /// Lets web pages of these origins call the API.

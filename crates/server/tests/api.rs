@@ -2,6 +2,8 @@
 
 pub(crate) mod app;
 mod authorisation;
+mod console;
+mod console_pages;
 mod cors;
 mod create;
 mod credentials;
@@ -9,12 +11,14 @@ mod disconnects;
 mod edit;
 mod events;
 mod failures;
+mod groups;
 mod http;
 mod idempotency;
 mod list;
 mod memory;
 mod metrics;
 mod operations;
+mod proof;
 mod read;
 mod render;
 mod retention;

@@ -104,7 +104,9 @@ async fn every_path_supports_exactly_the_described_methods() {
 #[test]
 fn every_route_is_described() {
     let described: BTreeSet<String> = all_operations().map(|it| it.route()).collect();
-    let routes = routes::in_source();
+    let mut routes = routes::in_source();
+    // What the console has of its own is for its pages only.
+    routes.retain(|route| !route.starts_with("/console/"));
     assert!(routes.contains("/healthz"), "the routes were not found: {routes:?}");
     assert_eq!(routes.iter().map(|it| route(it)).collect::<BTreeSet<_>>(), described);
 }

@@ -4,40 +4,41 @@ use galley_domain::id::TemplateId;
 
 use crate::{ListQuery, Page, decisions::page_size::PageBuilder, encoding::key};
 
-/// A range of template ids, bounds excluded, iterated from newest to oldest or backwards.
+/// A range of template ids, bounds excluded, iterated from newest to oldest, or ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdRange {
     pub(crate) newer_than: Option<TemplateId>,
     pub(crate) older_than: Option<TemplateId>,
-    pub(crate) backwards: bool,
+    pub(crate) ascending: bool,
 }
 
 impl IdRange {
-    pub(crate) const ALL: Self = Self { newer_than: None, older_than: None, backwards: false };
+    pub(crate) const ALL: Self = Self { newer_than: None, older_than: None, ascending: false };
 
-    /// The range that a page is read from.
+    /// The range that a page is read from: what follows the cursor `after`, or what precedes the
+    /// cursor `before`, nearest first.
     pub(crate) fn of(query: &ListQuery) -> Self {
-        Self {
-            newer_than: query.before,
-            older_than: query.after,
-            backwards: query.before.is_some(),
+        let all =
+            Self { ascending: query.order.is_ascending() != query.before.is_some(), ..Self::ALL };
+        match query.before.or(query.after) {
+            Some(cursor) => all.resuming_after(cursor),
+            None => all,
         }
     }
 
     /// The range on the other side of the cursor, starting with the cursor's template. `None` if
     /// the query has no cursor or does not check that side.
     pub(crate) fn beyond_cursor(query: &ListQuery) -> Option<Self> {
-        if let Some(before) = query.before {
-            let older_than = TemplateId::new(before.get() + 1);
-            return Some(Self { older_than, ..Self::ALL });
-        }
-        let after = query.after.filter(|_| query.check_newer)?;
-        Some(Self { newer_than: TemplateId::new(after.get() - 1), backwards: true, ..Self::ALL })
+        let cursor = query.before.or(query.after.filter(|_| query.check_previous))?;
+        let ascending = !Self::of(query).ascending;
+        let with_cursor = if ascending { cursor.get() - 1 } else { cursor.get() + 1 };
+        let all = Self { ascending, ..Self::ALL };
+        Some(TemplateId::new(with_cursor).map_or(all, |start| all.resuming_after(start)))
     }
 
     /// The rest of the range after `last`, in iteration order.
     pub(crate) fn resuming_after(self, last: TemplateId) -> Self {
-        if self.backwards {
+        if self.ascending {
             Self { newer_than: Some(last), ..self }
         } else {
             Self { older_than: Some(last), ..self }
@@ -46,7 +47,7 @@ impl IdRange {
 
     /// The part of the range before `end`, in iteration order.
     pub(crate) fn stopping_before(self, end: TemplateId) -> Self {
-        if self.backwards {
+        if self.ascending {
             Self { older_than: Some(end), ..self }
         } else {
             Self { newer_than: Some(end), ..self }
@@ -60,17 +61,17 @@ impl IdRange {
 
     /// The page of a list, from its templates in iteration order, and from whether there are
     /// templates beyond the cursor.
-    pub(crate) fn page(self, page: PageBuilder, is_beyond_cursor: bool) -> Page {
-        let PageBuilder { mut templates, has_more: has_next, .. } = page;
-        if self.backwards {
+    pub(crate) fn page(query: &ListQuery, page: PageBuilder, is_beyond_cursor: bool) -> Page {
+        let PageBuilder { mut templates, has_more, .. } = page;
+        if query.before.is_some() {
             templates.reverse();
             return Page {
-                has_older: is_beyond_cursor,
-                has_newer: has_next,
+                has_next: is_beyond_cursor,
+                has_previous: has_more,
                 ..Page::of(templates)
             };
         }
-        Page { has_older: has_next, has_newer: is_beyond_cursor, ..Page::of(templates) }
+        Page { has_next: has_more, has_previous: is_beyond_cursor, ..Page::of(templates) }
     }
 
     /// The lower and upper bound as SQL parameters, both excluded.
@@ -81,13 +82,13 @@ impl IdRange {
 
     /// The SQL sort direction.
     pub(crate) fn order(self) -> &'static str {
-        if self.backwards { "ASC" } else { "DESC" }
+        if self.ascending { "ASC" } else { "DESC" }
     }
 
     /// Sorts ids into iteration order.
     pub(crate) fn sort(self, ids: &mut [TemplateId]) {
         ids.sort_unstable();
-        if !self.backwards {
+        if !self.ascending {
             ids.reverse();
         }
     }
@@ -98,6 +99,7 @@ mod tests {
     use galley_domain::id::AccountId;
 
     use super::*;
+    use crate::ListOrder;
 
     fn id(id: u64) -> TemplateId {
         TemplateId::new(id).unwrap()
@@ -119,21 +121,37 @@ mod tests {
         assert_eq!(IdRange::beyond_cursor(&all), None);
         let after = ListQuery { after: Some(id(4)), ..all.clone() };
         assert_eq!(ids_in(IdRange::of(&after)), [3, 2, 1]);
-        assert_eq!(IdRange::beyond_cursor(&after), None, "the query does not check newer ones");
-        let check_newer = ListQuery { check_newer: true, ..after };
-        assert_eq!(ids_in(IdRange::beyond_cursor(&check_newer).unwrap()), [4, 5, 6, 7, 8, 9]);
+        assert_eq!(IdRange::beyond_cursor(&after), None, "the query does not check that side");
+        let check_previous = ListQuery { check_previous: true, ..after };
+        assert_eq!(ids_in(IdRange::beyond_cursor(&check_previous).unwrap()), [4, 5, 6, 7, 8, 9]);
         let before = ListQuery { before: Some(id(4)), ..all };
         assert_eq!(ids_in(IdRange::of(&before)), [5, 6, 7, 8, 9]);
         assert_eq!(ids_in(IdRange::beyond_cursor(&before).unwrap()), [4, 3, 2, 1]);
     }
 
     #[test]
+    fn oldest_first_turns_the_ranges_round() {
+        let all = ListQuery {
+            order: ListOrder::OldestFirst,
+            check_previous: true,
+            ..ListQuery::new(AccountId::new(1).unwrap(), 10)
+        };
+        assert_eq!(ids_in(IdRange::of(&all)), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let after = ListQuery { after: Some(id(4)), ..all.clone() };
+        assert_eq!(ids_in(IdRange::of(&after)), [5, 6, 7, 8, 9]);
+        assert_eq!(ids_in(IdRange::beyond_cursor(&after).unwrap()), [4, 3, 2, 1]);
+        let before = ListQuery { before: Some(id(1)), ..all };
+        assert!(ids_in(IdRange::of(&before)).is_empty());
+        assert_eq!(ids_in(IdRange::beyond_cursor(&before).unwrap()), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
     fn an_id_splits_a_range_in_iteration_order() {
-        let backwards = IdRange { backwards: true, ..IdRange::ALL };
+        let ascending = IdRange { ascending: true, ..IdRange::ALL };
         assert_eq!(ids_in(IdRange::ALL.resuming_after(id(4))), [3, 2, 1]);
         assert_eq!(ids_in(IdRange::ALL.stopping_before(id(7))), [9, 8]);
-        assert_eq!(ids_in(backwards.resuming_after(id(7))), [8, 9]);
-        assert_eq!(ids_in(backwards.stopping_before(id(4))), [1, 2, 3]);
-        assert_eq!((IdRange::ALL.order(), backwards.order()), ("DESC", "ASC"));
+        assert_eq!(ids_in(ascending.resuming_after(id(7))), [8, 9]);
+        assert_eq!(ids_in(ascending.stopping_before(id(4))), [1, 2, 3]);
+        assert_eq!((IdRange::ALL.order(), ascending.order()), ("DESC", "ASC"));
     }
 }

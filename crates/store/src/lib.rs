@@ -46,10 +46,14 @@ pub use records::{
 };
 pub use records::{AuditEntry, AuditKind};
 pub use records::{
+    CONSOLE_LINK_SECONDS, CONSOLE_LINK_TOKEN_NAME, MAX_SESSIONS_PER_TOKEN, NewConsoleLink,
+    NewSession, RedeemLinkOutcome, SESSION_HOURS, SESSION_IDLE_HOURS, Session,
+};
+pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, Idempotency, IdempotencyRecord, IndexStep, ListQuery, NameConflict, NameFilter,
-    NewTemplate, Page, StoredTemplate, TemplateChange, TraceContext, TranslationGroup, Unindexed,
-    UpsertOutcome, Version, VersionSummary,
+    Feed, Idempotency, IdempotencyRecord, IndexStep, LanguageSummary, ListOrder, ListQuery,
+    NameConflict, NameFilter, NewTemplate, Page, StoredTemplate, TemplateChange, TraceContext,
+    TranslationGroup, Unindexed, UpsertOutcome, Version, VersionSummary,
 };
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
@@ -64,6 +68,6 @@ pub use store::{
     MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_DAILY_CHANGES, MAX_EDITS_PER_DAY,
     MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES,
     MAX_VERSIONS, MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore,
-    MediaStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MediaStore, SessionStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

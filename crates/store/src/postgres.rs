@@ -28,6 +28,7 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
+mod sessions;
 mod statistics;
 mod stored_bytes;
 mod templates;

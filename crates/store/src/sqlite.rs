@@ -32,6 +32,7 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
+mod sessions;
 mod statistics;
 pub(crate) mod store_files;
 mod stored_bytes;

@@ -10,6 +10,7 @@ mod events;
 mod list;
 mod maintenance;
 mod media;
+mod sessions;
 mod statistics;
 mod templates;
 mod uploads;
@@ -27,6 +28,7 @@ pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
+pub use sessions::SessionStore;
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 pub use uploads::{
@@ -51,6 +53,7 @@ pub trait Store:
     + MediaStore
     + AccountStore
     + CredentialStore
+    + SessionStore
     + AuditStore
     + ClockStore
     + MaintenanceStore
@@ -69,6 +72,7 @@ impl<S> Store for S where
         + MediaStore
         + AccountStore
         + CredentialStore
+        + SessionStore
         + AuditStore
         + ClockStore
         + MaintenanceStore

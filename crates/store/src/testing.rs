@@ -1,6 +1,7 @@
 //! A store for tests: faults are injected into a real one.
 
 use std::{
+    collections::HashMap,
     future::{Future, pending},
     path::Path,
     pin::Pin,
@@ -21,13 +22,14 @@ use crate::{
     CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
     DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
     EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, ListQuery, ListStore, MaintenanceStore, Media, MediaStore, NameConflict,
-    NewAccount, NewCredential, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver,
-    RecordAttemptOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
-    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, StatisticsStore, Store,
-    StoreActivity, StoreError, StoreStatistics, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
-    Webhook, WebhookChange, WebhookStore, WebhooksWithWork,
+    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
+    NameConflict, NewAccount, NewConsoleLink, NewCredential, NewSession, NewTemplate, NewUpload,
+    NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RedeemLinkOutcome, RenameAccountOutcome,
+    Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome,
+    RotateOutcome, SecretHash, Session, SessionStore, StatisticsStore, Store, StoreActivity,
+    StoreError, StoreStatistics, StoredSecret, StoredTemplate, TemplateChange, TemplateStore,
+    TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
+    WebhookChange, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -60,6 +62,8 @@ impl FaultyStore {
 #[derive(Default)]
 pub struct Faults {
     active: Mutex<Vec<(&'static str, Fault)>>,
+    /// Number of calls of each method.
+    calls: Mutex<HashMap<String, usize>>,
     held: Notify,
     released: Notify,
     /// Number of calls that hang.
@@ -94,6 +98,17 @@ impl Faults {
         faults.push((method, fault));
     }
 
+    /// How often a method was called.
+    pub fn calls(&self, method: &str) -> usize {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.get(method).copied().unwrap_or(0)
+    }
+
+    fn count(&self, method: &str) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        *calls.entry(method.to_owned()).or_default() += 1;
+    }
+
     /// Removes all faults.
     pub fn clear(&self) {
         self.active().clear();
@@ -121,6 +136,7 @@ impl Faults {
     }
 
     async fn inject(&self, method: &str) -> Result<(), StoreError> {
+        self.count(method);
         match self.of(method) {
             None | Some(Fault::Held) => Ok(()),
             Some(Fault::Fails(error)) => Err(error()),
@@ -181,6 +197,7 @@ with_faults! {
             account: AccountId, id: TemplateId, before: Option<u64>, limit: usize
         ) -> Option<Vec<VersionSummary>>;
         translations<'name>(account: AccountId, name: &'name str) -> Vec<StoredTemplate>;
+        languages(query: ListQuery, names: Vec<String>) -> Vec<LanguageSummary>;
         name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
         template_with_text<'words>(
             account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
@@ -256,6 +273,7 @@ with_faults! {
         has_had_accounts() -> bool;
         account(id: AccountId) -> Option<Account>;
         rename_account(id: AccountId, name: String, by: Author) -> RenameAccountOutcome;
+        set_account_four_eyes(id: AccountId, is_on: bool, by: Author) -> bool;
         set_account_review(id: AccountId, review: Review, by: Author) -> bool;
         set_account_disabled(id: AccountId, is_disabled: bool, by: Author) -> bool;
         delete_account(id: AccountId, by: Author) -> DeleteAccountOutcome;
@@ -282,6 +300,16 @@ with_faults! {
         credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
         record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();
         credential_epoch() -> u64;
+    }
+    SessionStore {
+        start_session(new: NewSession) -> ();
+        session(hash: SecretHash, at: Timestamp) -> Option<Session>;
+        record_session_use(uses: Vec<(SecretHash, Timestamp)>) -> ();
+        end_session(hash: SecretHash) -> bool;
+        create_console_link(new: NewConsoleLink, by: Author) -> bool;
+        redeem_console_link(
+            link: SecretHash, token: SecretHash, session: SecretHash, at: Timestamp
+        ) -> RedeemLinkOutcome;
     }
     AuditStore {
         audit_entries(account: Option<AccountId>, after: u64, limit: usize) -> Vec<AuditEntry>;

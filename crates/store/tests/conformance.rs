@@ -35,6 +35,7 @@ mod conformance {
     #[cfg(feature = "postgres-suite")]
     mod round_trips;
     pub(crate) mod search;
+    pub(crate) mod sessions;
     mod sqlite_only;
     mod sqlite_search;
     pub(crate) mod statistics;
@@ -153,6 +154,8 @@ macro_rules! conformance {
             pages {
                 a_list_reads_the_same_forwards_and_backwards,
                 a_cursor_stays_valid_after_its_template_is_deleted,
+                a_list_of_templates_that_await_review_includes_paused_ones,
+                the_languages_of_several_names_say_which_match_a_list,
                 a_filter_with_several_values_matches_any_of_them,
                 a_translation_group_is_listed_only_in_its_account,
                 a_count_does_not_depend_on_the_cursor,
@@ -248,6 +251,17 @@ macro_rules! conformance {
                 a_renamed_account_frees_its_name,
                 an_account_changes_how_its_templates_are_reviewed,
                 a_deleted_account_frees_its_name_phone_numbers_and_template_names,
+            }
+            sessions {
+                a_session_reads_back_until_it_ends,
+                a_session_expires_when_it_is_idle_and_at_its_end,
+                a_token_has_a_maximum_number_of_sessions,
+                expired_sessions_and_links_are_deleted,
+                a_link_starts_one_session_with_its_scopes,
+                one_of_many_concurrent_uses_of_a_link_succeeds,
+                an_expired_link_or_one_of_a_disabled_account_starts_none,
+                a_version_is_not_decided_on_by_its_author_under_four_eyes,
+                under_four_eyes_tokens_issue_no_tokens,
             }
             audit {
                 every_change_of_accounts_credentials_and_endpoints_is_recorded,

@@ -88,8 +88,16 @@ def templates(account):
         account.v1("validateTemplate", 200, body=document, query={"template": ids["orderShipped"]})
     account.v1("validateTemplate", 200, body=[])
     account.v1("validateTemplate", 404, body={}, query={"template": "1"})
+    for request in documents(v1, "proofDocument").values():
+        account.v1("proofDocument", 200, body=request)
+    for document in examples.values():
+        account.v1("proofDocument", 200, body={"document": document})
+    account.v1("proofDocument", 422, body={})
 
     id = ids["orderShipped"]
+    for name in ids:
+        account.v1("showProof", 200, ids[name])
+    account.v1("showProof", 404, id, query={"version": 99})
     read = account.v1("showTemplate", 200, id)
     tag = read.headers["etag"]
     account.v1("showTemplate", 304, id, headers={"if-none-match": tag})
@@ -110,7 +118,7 @@ def templates(account):
     account.v1("reviewTemplate", 422, id, body={"decision": "maybe"})
     account.v1("reviewTemplate", 412, id, body={"decision": "pause"}, headers={"if-match": '"99"'})
     account.v1("renderTemplate", 422, id, body={"body": ["Ada"], "buttons": {"0": "x"}, "colour": ["red"]})
-    for query in ({}, {"limit": 1}, {"limit": 2, "status": "APPROVED", "category": "UTILITY"}, {"q": "order ship"}, {"name": "none"}, {"language": ["pt_BR", "de_DE"]}, {"phone_number_id": account.phone, "updated_after": "2026-01-01T00:00:00Z"}):
+    for query in ({}, {"limit": 1}, {"limit": 2, "status": "APPROVED", "category": "UTILITY"}, {"q": "order ship"}, {"name": "none"}, {"order": "oldest", "awaiting_review": "true", "limit": 1}, {"language": ["pt_BR", "de_DE"]}, {"phone_number_id": account.phone, "updated_after": "2026-01-01T00:00:00Z"}):
         page = account.v1("listTemplates", 200, query=query).json()
         if after := page["paging"]["cursors"].get("after"):
             account.v1("listTemplates", 200, query={**query, "after": after})
@@ -276,9 +284,10 @@ def whatsapp(account):
         if id := created.get("id"):
             account.v1("showTemplate", 200, id)
             account.v1("renderTemplate", 200, id, body=render)
+            account.v1("showProof", 200, id)
     account.graph("graphCreateTemplate", 400, path=me, body={"name": "Order shipped"})
     account.graph("graphCreateTemplate", 401, path=me, body={}, token="unknown")
-    account.v1("createTemplate", 409, body={})
+    account.v1("createTemplate", 422, body={})
     account.v1("listTemplates", 200, query={"limit": 100})
     for query in ({"limit": 2}, {"summary": "total_count"}, {"status": "approved", "content": "shop"}, {"name": "none"}):
         page = account.graph("graphListTemplates", 200, path=me, query=query).json()

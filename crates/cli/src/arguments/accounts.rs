@@ -20,7 +20,7 @@ pub(crate) enum AccountCommand {
         rulebook: String,
         /// How its templates are reviewed.
         #[arg(long, default_value = "auto",
-            ignore_case = true, value_parser = PossibleValuesParser::new(Review::VALUES.iter().copied()))]
+            ignore_case = true, value_parser = PossibleValuesParser::new(Review::CHOICES.iter().copied()))]
         review: String,
         #[command(flatten)]
         secrets: AccountSecrets,
@@ -48,6 +48,7 @@ pub(crate) enum AccountCommand {
         name: String,
     },
     /// Change the settings of an account.
+    #[command(override_usage = "galley account change [OPTIONS] <ACCOUNT>")]
     Change {
         /// Its name or id.
         account: String,
@@ -80,6 +81,10 @@ pub(crate) struct AccountChange {
     /// How its templates are reviewed from now on: auto or manual. Pending versions stay pending.
     #[arg(long, value_name = "MODE")]
     pub(crate) review: Option<String>,
+    /// Whether another token than the one that created a version has to approve or reject it. While
+    /// it is on, only the operator creates tokens.
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    pub(crate) four_eyes: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -185,8 +190,8 @@ pub(crate) struct CredentialChoice {
     /// Use the secret in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Scopes of a token, separated by commas: read, write, review, webhooks, credentials, audit
-    /// (default: all but credentials and audit; when rotating, those of the old one).
+    /// Scopes of a token, separated by commas: read, write, review, webhooks, credentials, audit,
+    /// emulator (default: the first four; when rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
     /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).

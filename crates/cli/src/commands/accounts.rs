@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::{CommandContext, credentials};
 use crate::{
-    arguments::{AccountCommand, AccountSecrets, PhoneCommand},
+    arguments::{AccountChange, AccountCommand, AccountSecrets, PhoneCommand},
     secrets::{self, file},
-    table,
+    table, terminal,
 };
 
 pub(super) async fn account(
@@ -27,9 +27,10 @@ pub(super) async fn account(
             let AccountSecrets { key, key_file, token, token_file } = secrets;
             let flags = ["--key-file", "--token-file"];
             file::require_one_from_standard_input([&key_file, &token_file], flags)?;
-            let key = secret("API key", file::given(key, key_file.as_deref())?, "gk_")?;
+            let key =
+                secret("API key", file::given(key, key_file.as_deref())?, account::prefix::KEY)?;
             let token = file::given(token, token_file.as_deref())?;
-            let token = secret("access token", token, "gt_")?;
+            let token = secret("access token", token, account::prefix::TOKEN)?;
             let new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
             create(context, new, key, token).await
         }
@@ -38,7 +39,7 @@ pub(super) async fn account(
         AccountCommand::Limit { account, choice } => limits::set(context, &account, &choice).await,
         AccountCommand::Rename { account, name } => rename(context, &account, name).await,
         AccountCommand::Change { account, change } => {
-            set_review(context, &account, change.review.as_deref().unwrap_or_default()).await
+            self::change(context, &account, &change).await
         }
         AccountCommand::Delete { account, yes } => deletion::delete(context, &account, yes).await,
         AccountCommand::Disable { account } => set_disabled(context, &account, true).await,
@@ -96,7 +97,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 }
 
 fn parse_review(review: &str) -> anyhow::Result<Review> {
+    let is_choice = |it: &Review| Review::CHOICES.contains(&it.as_str());
     Review::parse(review)
+        .filter(is_choice)
         .with_context(|| format!("--review must be auto or manual, not {review:?}"))
 }
 
@@ -167,6 +170,7 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
         ("name", account.name.clone().into()),
         ("rulebook", account.rulebook.clone().into()),
         ("review", account.review.as_str().into()),
+        ("four_eyes", account.four_eyes.into()),
     ];
     members.extend(limits::shown(&account));
     members.extend(limits::usage(&account));
@@ -196,16 +200,34 @@ async fn rename(context: &CommandContext, wanted: &str, name: String) -> anyhow:
     Ok(())
 }
 
-async fn set_review(context: &CommandContext, wanted: &str, review: &str) -> anyhow::Result<()> {
-    let review = parse_review(review)?;
+/// Changes the settings that are named.
+async fn change(
+    context: &CommandContext,
+    wanted: &str,
+    change: &AccountChange,
+) -> anyhow::Result<()> {
+    let review = change.review.as_deref().map(parse_review).transpose()?;
     let account = context.account(wanted).await?;
-    if !context.store.set_account_review(account.id, review, context.author()).await? {
-        bail!("the account no longer exists");
+    let mut members = vec![("id", Value::from(account.id.to_string()))];
+    if let Some(review) = review {
+        if !context.store.set_account_review(account.id, review, context.author()).await? {
+            bail!("the account no longer exists");
+        }
+        members.push(("review", review.as_str().into()));
     }
-    table::print_one(
-        context.json,
-        &[("id", account.id.to_string().into()), ("review", review.as_str().into())],
-    );
+    if let Some(four_eyes) = &change.four_eyes {
+        let is_on = four_eyes == "on";
+        if !context.store.set_account_four_eyes(account.id, is_on, context.author()).await? {
+            bail!("the account no longer exists");
+        }
+        members.push(("four_eyes", is_on.into()));
+        if is_on && review.unwrap_or(account.review) == Review::Auto {
+            terminal::print_warning(
+                "the account approves new versions without a reviewer; `galley account change --review manual` lets a person decide",
+            );
+        }
+    }
+    table::print_one(context.json, &members);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `galley key …` and `galley token …`.
 
 use anyhow::{Context as _, bail};
-use galley_domain::account::{self, Scope, Scopes};
+use galley_domain::account::{self, Scope, Scopes, prefix};
 use galley_store::{
     AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
     RotateCredentialOutcome, SecretHash,
@@ -56,26 +56,38 @@ fn new_credential(
 ) -> anyhow::Result<(String, NewCredential)> {
     let scopes = match choice.scopes {
         Some(_) if kind == CredentialKind::Key => bail!("only tokens have scopes, not keys"),
-        Some(names) => Scopes::parse(&names).map_err(|unknown| {
-            let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
-            anyhow::anyhow!("there is no scope {unknown:?}; use one of {}", known.join(", "))
-        })?,
+        Some(names) => parse_scopes(&names)?,
         None => scopes,
     };
     let secret = match file::given(choice.secret, choice.secret_file.as_deref())? {
         Some(secret) => secrets::chosen(kind.as_str(), secret)?,
-        None => secrets::random(if kind == CredentialKind::Key { "gk_" } else { "gt_" })?,
+        None => {
+            secrets::random(if kind == CredentialKind::Key { prefix::KEY } else { prefix::TOKEN })?
+        }
     };
     let end = choice.expires_in.map(|text| from_now(context, "--expires-in", &text)).transpose()?;
-    let name = choice.name.unwrap_or_default();
-    if !name.is_empty() && !account::is_valid_credential_name(&name) {
+    let name = choice.name.map(checked_name).transpose()?.unwrap_or_default();
+    let new = NewCredential { kind, hash: SecretHash::of(&secret), scopes, expires_at: end, name };
+    Ok((secret, new))
+}
+
+/// Checks the name of a credential.
+pub(super) fn checked_name(name: String) -> anyhow::Result<String> {
+    if !account::is_valid_credential_name(&name) {
         bail!(
             "--name must have 1 to {} characters, none of them a control character, and no space at its ends",
             account::MAX_CREDENTIAL_NAME_CHARS
         );
     }
-    let new = NewCredential { kind, hash: SecretHash::of(&secret), scopes, expires_at: end, name };
-    Ok((secret, new))
+    Ok(name)
+}
+
+/// Parses the names of scopes.
+pub(super) fn parse_scopes(names: &str) -> anyhow::Result<Scopes> {
+    Scopes::parse(names).map_err(|unknown| {
+        let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
+        anyhow::anyhow!("there is no scope {unknown:?}; use one of {}", known.join(", "))
+    })
 }
 
 fn from_now(context: &CommandContext, flag: &str, text: &str) -> anyhow::Result<Timestamp> {

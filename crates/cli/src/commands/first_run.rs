@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use galley_domain::{rulebook::V1, template::Review};
+use galley_domain::{account::prefix, rulebook::V1, template::Review};
 use galley_store::{
     Author, CreateAccountOutcome, Credential, CredentialKind, NewAccount, NewCredential,
     SecretHash, Store,
@@ -22,7 +22,7 @@ use jiff::Timestamp;
 
 use crate::{
     secrets,
-    settings::{Bootstrap, BootstrapSecrets},
+    settings::{Bootstrap, BootstrapSecrets, Settings},
 };
 
 /// Time for the reader of standard output to take the credentials.
@@ -32,7 +32,7 @@ const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 /// service listens.
 pub(super) async fn prepare(
     store: &dyn Store,
-    bootstrap: &Bootstrap,
+    Settings { bootstrap, console, .. }: &Settings,
     address: &str,
     at: Timestamp,
 ) -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ pub(super) async fn prepare(
             let is_created = is_new && create_given(store, given, at).await?;
             if is_created { Ok(()) } else { warn_of_ignored(store, given, at).await }
         }
-        Bootstrap::Print if is_new => create_and_show(store, address, at).await,
+        Bootstrap::Print if is_new => create_and_show(store, address, *console, at).await,
         Bootstrap::Print | Bootstrap::Off if is_empty => {
             tracing::warn!("the store has no account: {CREATE_ACCOUNT}");
             Ok(())
@@ -115,8 +115,13 @@ fn is_valid(credential: &Credential, at: Timestamp) -> bool {
 }
 
 /// Shows random credentials, then creates the account that has them.
-async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> anyhow::Result<()> {
-    let (key, token) = (secrets::random("gk_")?, secrets::random("gt_")?);
+async fn create_and_show(
+    store: &dyn Store,
+    address: &str,
+    console: bool,
+    at: Timestamp,
+) -> anyhow::Result<()> {
+    let (key, token) = (secrets::random(prefix::KEY)?, secrets::random(prefix::TOKEN)?);
     if let Err(error) = show(credentials(&key, &token)).await {
         tracing::error!(
             "the first account was not created, because its credentials cannot be shown on standard \
@@ -126,7 +131,7 @@ async fn create_and_show(store: &dyn Store, address: &str, at: Timestamp) -> any
     }
     let created = create(store, &key, &token, Vec::new(), at).await;
     let rest = match created {
-        Ok(true) => instructions(&key, &token, address),
+        Ok(true) => instructions(&key, &token, address, console),
         Ok(false) => {
             tracing::warn!("another process created the first account; it has other credentials");
             NOT_CREATED.to_owned()
@@ -203,11 +208,16 @@ The account was NOT created: these credentials are not valid.
 ";
 
 /// Printed after the account was created.
-fn instructions(key: &str, token: &str, address: &str) -> String {
+fn instructions(key: &str, token: &str, address: &str, console: bool) -> String {
+    let console = if console {
+        format!("The console is at http://{address}/console; sign in with the access token.\n")
+    } else {
+        String::new()
+    };
     format!(
         r#"
 Created the account "default". It accepts any phone number id.
-
+{console}
 Create your first template (paste this into a shell):
 
 n=$(date +%s); curl -i http://{address}/api/v1.0/15550001111/{key}/message_templates \

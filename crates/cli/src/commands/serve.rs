@@ -4,7 +4,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, Galley, LogWriter, Stop,
+    AccessLog, App, Clock as _, ConsoleAddress, Galley, LogWriter, Stop,
     workers::{self, Worker, run_supervised},
 };
 use galley_store::sqlite::{Acknowledge, SqliteOptions};
@@ -56,7 +56,7 @@ pub(super) async fn serve(
         tracing::warn!("{exposed}");
     }
     let clock = Arc::new(SystemClock::new());
-    first_run::prepare(&*store, &settings.bootstrap, &address.to_string(), clock.now()).await?;
+    first_run::prepare(&*store, settings, &address.to_string(), clock.now()).await?;
     tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
 
     let access = AccessLog::new(log, settings.access_log);
@@ -85,7 +85,13 @@ pub(super) async fn serve(
         let address = health.local_addr()?;
         tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
     }
-    let galley = Galley::new(app.clone()).with_cors(settings.cors_origins.clone());
+    let console = match (settings.console, &*settings.public_url) {
+        (false, _) => ConsoleAddress::None,
+        (true, "") => ConsoleAddress::AnyHost,
+        (true, _) => ConsoleAddress::PublicUrl,
+    };
+    let galley =
+        Galley::new(app.clone()).with_console(console).with_cors(settings.cors_origins.clone());
     galley_server::serve(galley, listener, health, stop).await?;
     if let Some(delivering) = delivering {
         // Deliveries that are still unconfirmed are repeated after the next start.

@@ -97,7 +97,7 @@ async fn list(
         let page = context.store.list(query.clone()).await?;
         templates.extend(page.templates);
         query.after = templates.last().map(|template| template.id);
-        if !page.has_older || templates.len() >= wanted {
+        if !page.has_next || templates.len() >= wanted {
             templates.truncate(wanted);
             return Ok(templates);
         }

@@ -35,24 +35,30 @@ pub(crate) struct WebhookSettings {
 impl WebhookSettings {
     /// The context of webhook delivery.
     pub(crate) fn context(&self) -> WebhookContext {
+        self.context_and_client().0
+    }
+
+    /// The context of webhook delivery, and its client.
+    pub(crate) fn context_and_client(&self) -> (WebhookContext, Arc<HttpWebhookClient>) {
         let resolver = Arc::new(SystemResolver::new());
-        WebhookContext {
+        let client = Arc::new(HttpWebhookClient::new(
+            self.guard(Arc::clone(&resolver)),
+            self.timeout,
+            trusted_roots(),
+        ));
+        let context = WebhookContext {
             // Registration and delivery have separate lookup slots, so that one cannot block the
             // other.
-            guard: self.guard(Arc::clone(&resolver)),
+            guard: self.guard(resolver),
             keyring: self.keyring.clone(),
             random: Arc::new(SystemRandom),
-            client: Arc::new(self.client(resolver)),
+            client: Arc::clone(&client) as _,
             schedule: self.retries.clone(),
             per_second: self.per_second,
             timeout: self.timeout,
             deliver: self.deliver,
-        }
-    }
-
-    /// The client that sends webhook requests.
-    pub(crate) fn client(&self, resolver: Arc<SystemResolver>) -> HttpWebhookClient {
-        HttpWebhookClient::new(self.guard(resolver), self.timeout, trusted_roots())
+        };
+        (context, client)
     }
 
     fn guard(&self, resolver: Arc<SystemResolver>) -> SsrfGuard {

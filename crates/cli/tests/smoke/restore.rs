@@ -188,7 +188,8 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
         DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
         account DROP COLUMN counting; \
         DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-        ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential DROP COLUMN name; \
+        DROP TABLE console_session; DROP TABLE console_link; \
+        ALTER TABLE account DROP COLUMN four_eyes; ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential DROP COLUMN name; \
         ALTER TABLE credential DROP COLUMN last_used_at; DROP TABLE audit; \
         ALTER TABLE event DROP COLUMN trace; \
         PRAGMA user_version = 6";

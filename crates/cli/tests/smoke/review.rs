@@ -59,6 +59,23 @@ fn pending_templates_are_listed_and_a_decision_takes_effect_immediately() {
 }
 
 #[test]
+fn a_reviewer_sees_how_a_pending_template_looks() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).start();
+    let account = account_with_review(dir.path());
+    let unsaved = json!({"document": document("first", "*Hello* you")});
+    let unsaved = call(&service, &account, "POST", "/proof", &unsaved).json();
+    let created = call(&service, &account, "POST", "", &document("first", "*Hello* you"));
+    let id = created.json()["id"].as_str().unwrap().to_owned();
+    let pending = call(&service, &account, "GET", &format!("/{id}/proof"), &Value::Null).json();
+    assert_eq!(pending, unsaved);
+    assert_eq!(pending["body"][0], json!({"text": "Hello", "style": ["bold"]}));
+    galley_json(dir.path(), &["review", "approve", &id]);
+    let approved = call(&service, &account, "GET", &format!("/{id}/proof"), &Value::Null).json();
+    assert_eq!((&pending["approved"], &approved["approved"]), (&json!(false), &json!(true)));
+}
+
+#[test]
 fn an_invalid_decision_is_refused_with_the_possible_ones() {
     let dir = tempfile::tempdir().unwrap();
     let service = Launch::new(dir.path()).start();

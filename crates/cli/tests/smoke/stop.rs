@@ -117,11 +117,14 @@ fn readiness_fails_immediately_and_a_running_request_finishes() {
 #[test]
 fn sighup_drains_like_sigterm_and_a_second_one_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut service = Launch::new(dir.path())
-        .flags(&["--set", "drain_delay=2s", "--set", "drain_timeout=1s"])
+    // Below `nohup`, these tests ignore the signal, and so would the service.
+    let mut galley = command("env");
+    galley.args(["--default-signal=HUP", GALLEY]);
+    let mut service = Launch::with(galley, dir.path())
+        .flags(&["--set", "drain_delay=5s", "--set", "drain_timeout=1s"])
         .start();
     service.signal("HUP");
-    until(Duration::from_secs(1), "readiness fails", || {
+    until(Duration::from_secs(4), "readiness fails", || {
         service.send(&Request::get("/readyz")).status == 503
     });
     service.signal("HUP");

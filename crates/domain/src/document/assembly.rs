@@ -10,6 +10,11 @@ impl<'a> Document<'a> {
         Self { root: Json::Object(members), has_duplicates }
     }
 
+    /// A document that was part of another one.
+    pub(crate) fn from_root(root: Json<'a>, has_duplicates: bool) -> Self {
+        Self { root, has_duplicates }
+    }
+
     /// A document that is one string.
     pub fn from_string(text: impl Into<Cow<'a, str>>) -> Self {
         Self { root: Json::String(text.into()), has_duplicates: false }

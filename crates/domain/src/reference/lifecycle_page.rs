@@ -14,7 +14,7 @@ pub fn markdown() -> String {
          <!-- Generated from the transition table of `galley-domain`. To update it, run \
          UPDATE_DOCS=1 cargo test -p galley-domain --test domain pages -->\n\n\
          Every edit creates a new version. A version is PENDING, APPROVED or REJECTED. The template as \
-         a whole can be on hold: PAUSED or DISABLED. Its `status` is the hold, if there is one, \
+         a whole can be on hold: PAUSED, DISABLED or ARCHIVED. Its `status` is the hold, if there is one, \
          otherwise the status of the newest version. `live_version` is the newest approved version; it \
          is absent during a hold. Galley renders the live version, even while a newer version is \
          PENDING or REJECTED.\n\n\
@@ -37,6 +37,7 @@ pub fn markdown() -> String {
             Effect::SetVersionStatus(status) => status.as_str().to_owned(),
             Effect::SetHold(hold) => hold.as_str().to_owned(),
             Effect::ClearHold => "status of the newest version".to_owned(),
+            Effect::Keep => "unchanged".to_owned(),
             Effect::Delete => "(deleted; the name is available again)".to_owned(),
         };
         let _ = writeln!(
@@ -52,7 +53,10 @@ pub fn markdown() -> String {
         "\nA PAUSED template can be edited, and its PENDING version can be approved or rejected. The \
          template stays PAUSED; when it is resumed, the newest approved version becomes live. An edit \
          that changes the category emits two events: `template.edited`, then \
-         `template.category_changed`.\n",
+         `template.category_changed`.\n\n\
+         Templates of accounts with the rulebook `whatsapp` are archived and unarchived on the Graph \
+         surface. The review of an [emulator](emulator-reference.md) account is `scripted`: the triggers \
+         `flag`, `quality`, `announce_category` and `change_category` happen there only.\n",
     );
     page
 }
@@ -61,7 +65,8 @@ fn condition(guard: Guard) -> &'static str {
     match guard {
         Guard::Always => "",
         Guard::AutoReview => "review is `auto`",
-        Guard::ManualReview => "review is `manual`",
+        Guard::ManualReview => "review is `manual` or `scripted`",
+        Guard::ScriptedReview => "review is `scripted`",
         Guard::VersionPending => "the newest version is PENDING",
         Guard::HasApprovedVersion => "a version has been approved",
     }

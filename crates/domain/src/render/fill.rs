@@ -1,9 +1,11 @@
-//! Replaces the placeholders of a text by values, in a single pass.
+//! Splits a text at its placeholders, and replaces them by values in a single pass.
+
+use crate::validation::placeholders::leading_name;
 
 /// The number of values that a text takes: its highest placeholder.
-pub(super) fn placeholder_count(text: &str) -> usize {
+pub(crate) fn placeholder_count(text: &str) -> usize {
     let number = |part| if let TextPart::Placeholder(number) = part { number } else { 0 };
-    TextParts { rest: text, names: &[] }.map(number).max().unwrap_or(0)
+    known_parts(text, &[]).map(number).max().unwrap_or(0)
 }
 
 /// Fills a text with numbered placeholders. Returns the length in characters as an error if it
@@ -22,7 +24,7 @@ pub(super) fn fill_named(
     max: usize,
 ) -> Result<String, usize> {
     let lengths: Vec<usize> = values.iter().map(|value| value.chars().count()).collect();
-    let length = TextParts { rest: text, names }.map(|part| match part {
+    let length = known_parts(text, names).map(|part| match part {
         TextPart::Fixed(text) => text.chars().count(),
         TextPart::Placeholder(number) => lengths.get(number - 1).copied().unwrap_or(0),
     });
@@ -32,7 +34,7 @@ pub(super) fn fill_named(
     }
     let bytes: usize = values.iter().map(|value| value.len()).sum();
     let mut filled = String::with_capacity(text.len() + bytes);
-    for part in (TextParts { rest: text, names }) {
+    for part in known_parts(text, names) {
         filled.push_str(match part {
             TextPart::Fixed(text) => text,
             TextPart::Placeholder(number) => values.get(number - 1).copied().unwrap_or(""),
@@ -44,35 +46,52 @@ pub(super) fn fill_named(
 /// The number of characters of a text outside its placeholders.
 pub(super) fn fixed_length(text: &str, names: &[&str]) -> usize {
     let length = |part| if let TextPart::Fixed(text) = part { text.chars().count() } else { 0 };
-    TextParts { rest: text, names }.map(length).sum()
+    known_parts(text, names).map(length).sum()
 }
 
-/// Splits a text at its placeholders.
-struct TextParts<'t> {
-    rest: &'t str,
-    /// The names of the placeholders; empty if they are numbered.
+/// Splits a text at all its placeholders, numbered or named, in linear time. A placeholder consists of
+/// its number or name, and the text as it is written.
+pub(crate) fn parts(text: &str) -> impl Iterator<Item = TextPart<'_, (&str, &str)>> {
+    fn placeholder(text: &str) -> Option<((&str, &str), &str)> {
+        let (name, rest) = numbered(text).or_else(|| named(text))?;
+        Some(((name, &text[..text.len() - rest.len()]), rest))
+    }
+    TextParts { rest: text, placeholder }
+}
+
+/// Splits a text at the placeholders with these names; without names, at the numbered ones. A
+/// placeholder is the number of its value, counted from 1.
+fn known_parts<'t>(
+    text: &'t str,
     names: &'t [&'t str],
+) -> impl Iterator<Item = TextPart<'t, usize>> {
+    TextParts { rest: text, placeholder: |text: &'t str| known(text, names) }
 }
 
-enum TextPart<'t> {
+/// Splits a text where `placeholder` recognises one at the beginning of the rest.
+struct TextParts<'t, F> {
+    rest: &'t str,
+    placeholder: F,
+}
+
+pub(crate) enum TextPart<'t, P> {
     Fixed(&'t str),
-    /// The number of the value, counted from 1.
-    Placeholder(usize),
+    Placeholder(P),
 }
 
-impl<'t> Iterator for TextParts<'t> {
-    type Item = TextPart<'t>;
+impl<'t, P, F: Fn(&'t str) -> Option<(P, &'t str)>> Iterator for TextParts<'t, F> {
+    type Item = TextPart<'t, P>;
 
-    fn next(&mut self) -> Option<TextPart<'t>> {
+    fn next(&mut self) -> Option<TextPart<'t, P>> {
         if self.rest.is_empty() {
             return None;
         }
-        if let Some((number, rest)) = placeholder(self.rest, self.names) {
+        if let Some((found, rest)) = (self.placeholder)(self.rest) {
             self.rest = rest;
-            return Some(TextPart::Placeholder(number));
+            return Some(TextPart::Placeholder(found));
         }
-        let end = double_braces(self.rest)
-            .find(|at| placeholder(&self.rest[*at..], self.names).is_some());
+        let end =
+            double_braces(self.rest).find(|at| (self.placeholder)(&self.rest[*at..]).is_some());
         let (text, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         Some(TextPart::Fixed(text))
@@ -96,16 +115,29 @@ fn double_braces(text: &str) -> impl Iterator<Item = usize> {
 }
 
 /// The number of the placeholder at the beginning of a text, and the rest of the text.
-fn placeholder<'t>(text: &'t str, names: &[&str]) -> Option<(usize, &'t str)> {
-    let inside = text.strip_prefix("{{")?;
-    if !names.is_empty() {
-        let (name, rest) = inside.split_once("}}")?;
-        return Some((names.iter().position(|it| *it == name)? + 1, rest));
+fn known<'t>(text: &'t str, names: &[&str]) -> Option<(usize, &'t str)> {
+    if names.is_empty() {
+        let (digits, rest) = numbered(text)?;
+        return Some((digits.parse().ok()?, rest));
     }
+    let (name, rest) = named(text)?;
+    Some((names.iter().position(|it| *it == name)? + 1, rest))
+}
+
+/// The digits of the numbered placeholder at the beginning of a text, and the rest of the text.
+fn numbered(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("{{")?;
     let digits = inside.bytes().take(3).take_while(u8::is_ascii_digit).count();
     let (digits, rest) = inside.split_at(digits);
-    let number = digits.parse().ok().filter(|_| !digits.starts_with('0'))?;
-    Some((number, rest.strip_prefix("}}")?))
+    let is_number = !digits.is_empty() && !digits.starts_with('0');
+    Some((digits, rest.strip_prefix("}}")?)).filter(|_| is_number)
+}
+
+/// The name of the named placeholder at the beginning of a text, and the rest of the text.
+fn named(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("{{")?;
+    let (name, rest) = inside.split_at(leading_name(inside)?.len());
+    Some((name, rest.strip_prefix("}}")?))
 }
 
 #[cfg(test)]
@@ -127,6 +159,18 @@ mod tests {
         let filled = "2, {{b}} and 2{{1}}{{c}}{{".to_owned();
         assert_eq!(fill_named(text, &["a", "b"], &values, 99), Ok(filled));
         assert_eq!(fill_named("{{a}}{{a}}", &["a"], &["xy"], 3), Err(4));
+    }
+
+    #[test]
+    fn all_placeholders_are_found_with_their_text() {
+        let shown: Vec<String> = parts("a {{1}}{{first_name}} {{0}} {{X}}{{_}}")
+            .map(|part| match part {
+                TextPart::Fixed(text) => text.to_owned(),
+                TextPart::Placeholder((name, written)) => format!("{name}={written}"),
+            })
+            .collect();
+        let expected = ["a ", "1={{1}}", "first_name={{first_name}}", " {{0}} {{X}}", "_={{_}}"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -22,6 +22,17 @@ pub(crate) enum Kind {
     Document,
 }
 
+impl Kind {
+    /// The name in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Video => "video",
+            Self::Document => "document",
+        }
+    }
+}
+
 /// The parameter for the file at a URL; `None` if its extension is unknown.
 pub(super) fn parameter(url: &str) -> Option<Parameter<'_>> {
     let kind = kind(url)?;
@@ -42,7 +53,7 @@ pub(crate) fn kind(url: &str) -> Option<Kind> {
 }
 
 /// The name of the file at a URL.
-pub(super) fn file_name(url: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn file_name(url: &str) -> Option<Cow<'_, str>> {
     last_segment(url).filter(|segment| !segment.is_empty()).map(decoded)
 }
 

@@ -2,9 +2,9 @@
 //! offers and one-time codes. A component that cannot be rendered is reported, never skipped.
 
 mod actions;
-mod authentication;
+pub(crate) mod authentication;
 mod buttons;
-mod components;
+pub(crate) mod components;
 mod header;
 mod text;
 

@@ -32,7 +32,7 @@ impl Edit {
         template: &Template,
     ) -> Result<Self, Violations> {
         const BESIDE_CONTENT: [&str; 2] = ["category", "restore_version"];
-        if !rulebook.checks.is_empty() {
+        if rulebook.merges_edits() {
             return read_merged(document, rulebook, template);
         }
         let root = document.root();
@@ -68,7 +68,7 @@ impl Edit {
             rulebook.edit.fields.iter().any(|it| it.name == field)
         };
         warnings.retract(|it| it.rule == WarningRule::UnknownField && is_edit_field(&it.pointer));
-        if !rulebook.checks.is_empty() {
+        if rulebook.merges_edits() {
             warn_of_ignored_fields(document.root(), template, &mut warnings);
         }
         let edit = Self::read(document, rulebook, template);

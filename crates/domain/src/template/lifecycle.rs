@@ -23,6 +23,18 @@ string_enum!(
         Disable "disable",
         /// Deletes it.
         Delete "delete",
+        /// Puts it aside; only the Graph surface offers it.
+        Archive "archive",
+        /// Takes it back from the archive.
+        Unarchive "unarchive",
+        /// The review script warns that it may be paused or disabled.
+        Flag "flag",
+        /// The review script changes its quality.
+        Quality "quality",
+        /// The review script announces another category.
+        AnnounceCategory "announce_category",
+        /// The review script changes its category without a new version.
+        ChangeCategory "change_category",
     }
 );
 
@@ -33,6 +45,8 @@ string_enum!(
         Paused "PAUSED",
         /// Permanently.
         Disabled "DISABLED",
+        /// Until it is unarchived.
+        Archived "ARCHIVED",
     }
 );
 
@@ -43,7 +57,8 @@ string_enum!(
         Created "template.created",
         /// The template has a new version.
         Edited "template.edited",
-        /// The newest version has another category than the previous one.
+        /// The newest version has another category than the previous one, or the review script of
+        /// an emulator account has changed the category.
         CategoryChanged "template.category_changed",
         /// A reviewer approved the newest version.
         Approved "template.approved",
@@ -59,6 +74,16 @@ string_enum!(
         Deleted "template.deleted",
         /// Galley stopped delivering to a webhook endpoint; not about a template.
         WebhookDisabled "webhook.disabled",
+        /// The template was archived.
+        Archived "template.archived",
+        /// The template is no longer archived.
+        Unarchived "template.unarchived",
+        /// The review script warned that the template may be paused or disabled.
+        Flagged "template.flagged",
+        /// The quality has changed.
+        QualityChanged "template.quality_changed",
+        /// The category will change.
+        CategoryAnnounced "template.category_announced",
     }
 );
 
@@ -84,8 +109,10 @@ pub enum Guard {
     Always,
     /// The account approves valid documents automatically.
     AutoReview,
-    /// The account requires a review.
+    /// The account requires a review, by a person or by a script.
     ManualReview,
+    /// The account is an emulator, whose reviews a script decides.
+    ScriptedReview,
     /// The newest version is PENDING.
     VersionPending,
     /// A version has been approved, so there is one to pause.
@@ -103,10 +130,12 @@ pub enum Effect {
     ClearHold,
     /// The template is deleted.
     Delete,
+    /// Versions and hold stay as they are; the event tells what has changed.
+    Keep,
 }
 
-use Guard::{Always, AutoReview, HasApprovedVersion, ManualReview, VersionPending};
-use Status::{Approved, Disabled, Paused, Pending, Rejected};
+use Guard::{Always, AutoReview, HasApprovedVersion, ManualReview, ScriptedReview, VersionPending};
+use Status::{Approved, Archived, Disabled, Paused, Pending, Rejected};
 
 /// All transitions. Any other combination is rejected.
 pub static TRANSITIONS: &[Transition] = &[
@@ -155,11 +184,41 @@ pub static TRANSITIONS: &[Transition] = &[
         EventType::Disabled,
     ),
     row(
-        &[Pending, Approved, Rejected, Paused, Disabled],
+        &[Pending, Approved, Rejected, Paused, Disabled, Archived],
         Trigger::Delete,
         Always,
         Effect::Delete,
         EventType::Deleted,
+    ),
+    row(
+        &[Approved, Rejected],
+        Trigger::Archive,
+        Always,
+        Effect::SetHold(Hold::Archived),
+        EventType::Archived,
+    ),
+    row(&[Archived], Trigger::Unarchive, Always, Effect::ClearHold, EventType::Unarchived),
+    row(&[Approved], Trigger::Flag, ScriptedReview, Effect::Keep, EventType::Flagged),
+    row(
+        &[Approved, Paused],
+        Trigger::Quality,
+        ScriptedReview,
+        Effect::Keep,
+        EventType::QualityChanged,
+    ),
+    row(
+        &[Approved, Paused],
+        Trigger::AnnounceCategory,
+        ScriptedReview,
+        Effect::Keep,
+        EventType::CategoryAnnounced,
+    ),
+    row(
+        &[Approved, Paused],
+        Trigger::ChangeCategory,
+        ScriptedReview,
+        Effect::Keep,
+        EventType::CategoryChanged,
     ),
 ];
 
@@ -171,6 +230,22 @@ const fn row(
     event: EventType,
 ) -> Transition {
     Transition { from, trigger, guard, effect, event }
+}
+
+impl Trigger {
+    /// Whether a client can ask for it on every surface that has such templates. Archiving is a call
+    /// of the Graph surface alone, and the triggers of a review script are not calls.
+    pub fn is_action(self) -> bool {
+        !matches!(
+            self,
+            Self::Archive
+                | Self::Unarchive
+                | Self::Flag
+                | Self::Quality
+                | Self::AnnounceCategory
+                | Self::ChangeCategory
+        )
+    }
 }
 
 /// The lifecycle state of a template.
@@ -191,7 +266,7 @@ pub struct State {
 pub struct InvalidTransition {
     /// The current status.
     pub status: Status,
-    /// The triggers that are possible instead.
+    /// The actions that are possible instead.
     pub possible: Vec<Trigger>,
 }
 
@@ -212,6 +287,7 @@ impl State {
         match self.hold {
             Some(Hold::Paused) => Paused,
             Some(Hold::Disabled) => Disabled,
+            Some(Hold::Archived) => Archived,
             None => self.newest_status,
         }
     }
@@ -219,6 +295,11 @@ impl State {
     /// The version that may be sent.
     pub fn live_version(&self) -> Option<u64> {
         self.approved_version.filter(|_| self.hold.is_none())
+    }
+
+    /// Whether a reviewer can decide on the newest version.
+    pub fn is_awaiting_review(&self) -> bool {
+        self.newest_status == Pending && self.hold != Some(Hold::Disabled)
     }
 
     /// Applies a trigger. Returns the new state and the event to emit.
@@ -230,10 +311,7 @@ impl State {
         let Some(transition) =
             TRANSITIONS.iter().find(|it| it.trigger == trigger && it.applies(&self, review))
         else {
-            return Err(InvalidTransition {
-                status: self.status(),
-                possible: self.possible_triggers(review),
-            });
+            return Err(self.refusal(review));
         };
         let mut next = self;
         if trigger == Trigger::Edit {
@@ -243,12 +321,31 @@ impl State {
             Effect::SetVersionStatus(status) => next.newest_status = status,
             Effect::SetHold(hold) => next.hold = Some(hold),
             Effect::ClearHold => next.hold = None,
-            Effect::Delete => {}
+            Effect::Delete | Effect::Keep => {}
         }
         if next.newest_status == Approved {
             next.approved_version = Some(next.version);
         }
         Ok((next, transition.event))
+    }
+
+    /// Applies an edit as Meta does: the new content replaces the old one, so no older version stays
+    /// live, a pause ends, and a PENDING template cannot be edited.
+    pub fn edited_in_place(self) -> Result<(Self, EventType), InvalidTransition> {
+        let review = Review::Scripted;
+        if self.status() == Pending {
+            let mut refusal = self.refusal(review);
+            refusal.possible.retain(|trigger| *trigger != Trigger::Edit);
+            return Err(refusal);
+        }
+        let (next, event) = self.apply(Trigger::Edit, review)?;
+        Ok((Self { approved_version: None, hold: None, ..next }, event))
+    }
+
+    fn refusal(&self, review: Review) -> InvalidTransition {
+        let mut possible = self.possible_triggers(review);
+        possible.retain(|trigger| trigger.is_action());
+        InvalidTransition { status: self.status(), possible }
     }
 
     /// The triggers that are possible in this state.
@@ -262,7 +359,8 @@ impl Transition {
         let guard = match self.guard {
             Always => true,
             AutoReview => review == Review::Auto,
-            ManualReview => review == Review::Manual,
+            ManualReview => review != Review::Auto,
+            ScriptedReview => review == Review::Scripted,
             VersionPending => state.newest_status == Pending,
             HasApprovedVersion => state.approved_version.is_some(),
         };
@@ -271,100 +369,4 @@ impl Transition {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all_states() -> Vec<State> {
-        let mut states = Vec::new();
-        for newest_status in [Pending, Approved, Rejected] {
-            for approved_version in [None, Some(1), Some(2)] {
-                for hold in [None, Some(Hold::Paused), Some(Hold::Disabled)] {
-                    let possible = (newest_status == Approved) == (approved_version == Some(2));
-                    states.extend(possible.then_some(State {
-                        version: 2,
-                        newest_status,
-                        approved_version,
-                        hold,
-                    }));
-                }
-            }
-        }
-        states
-    }
-
-    #[test]
-    fn at_most_one_row_applies_to_a_state_and_trigger() {
-        for state in all_states() {
-            for review in [Review::Auto, Review::Manual] {
-                let mut possible = state.possible_triggers(review);
-                let before = possible.len();
-                possible.dedup();
-                assert_eq!(possible.len(), before, "{state:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn exactly_the_possible_triggers_succeed() {
-        for state in all_states() {
-            for value in Trigger::VALUES {
-                let trigger = Trigger::parse(value).unwrap();
-                let is_possible = state.possible_triggers(Review::Manual).contains(&trigger);
-                assert_eq!(
-                    state.apply(trigger, Review::Manual).is_ok(),
-                    is_possible,
-                    "{state:?} {value}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_pending_or_rejected_edit_leaves_the_approved_version_live() {
-        let state = State::initial(Review::Auto);
-        let (edited, event) = state.apply(Trigger::Edit, Review::Manual).unwrap();
-        assert_eq!((edited.status(), edited.live_version()), (Pending, Some(1)));
-        assert_eq!(event, EventType::Edited);
-        let (rejected, _) = edited.apply(Trigger::Reject, Review::Manual).unwrap();
-        assert_eq!((rejected.status(), rejected.live_version()), (Rejected, Some(1)));
-        let (approved, _) = edited.apply(Trigger::Approve, Review::Manual).unwrap();
-        assert_eq!((approved.status(), approved.live_version()), (Approved, Some(2)));
-    }
-
-    #[test]
-    fn a_hold_hides_the_live_version_and_survives_an_edit() {
-        let (paused, _) = State::initial(Review::Auto).apply(Trigger::Pause, Review::Auto).unwrap();
-        assert_eq!((paused.status(), paused.live_version()), (Paused, None));
-        let (edited, _) = paused.apply(Trigger::Edit, Review::Auto).unwrap();
-        assert_eq!((edited.status(), edited.live_version()), (Paused, None));
-        let (resumed, _) = edited.apply(Trigger::Resume, Review::Auto).unwrap();
-        assert_eq!((resumed.status(), resumed.live_version()), (Approved, Some(2)));
-        let (pending, _) = paused.apply(Trigger::Edit, Review::Manual).unwrap();
-        let (resumed, _) = pending.apply(Trigger::Resume, Review::Manual).unwrap();
-        assert_eq!((resumed.status(), resumed.live_version()), (Pending, Some(1)));
-    }
-
-    #[test]
-    fn an_edit_of_a_paused_template_can_be_approved_during_the_pause() {
-        let (paused, _) =
-            State::initial(Review::Auto).apply(Trigger::Pause, Review::Manual).unwrap();
-        assert!(paused.apply(Trigger::Approve, Review::Manual).is_err(), "no version is pending");
-        let (edited, _) = paused.apply(Trigger::Edit, Review::Manual).unwrap();
-        let (approved, event) = edited.apply(Trigger::Approve, Review::Manual).unwrap();
-        assert_eq!((approved.status(), approved.live_version()), (Paused, None));
-        assert_eq!(event, EventType::Approved);
-        let (resumed, _) = approved.apply(Trigger::Resume, Review::Manual).unwrap();
-        assert_eq!((resumed.status(), resumed.live_version()), (Approved, Some(2)));
-    }
-
-    #[test]
-    fn a_never_approved_template_cannot_be_paused_and_a_disabled_one_can_only_be_deleted() {
-        let pending = State::initial(Review::Manual);
-        let refused = pending.apply(Trigger::Pause, Review::Manual).unwrap_err();
-        assert_eq!(refused.status, Pending);
-        let possible: Vec<&str> = refused.possible.iter().map(|it| it.as_str()).collect();
-        assert_eq!(possible, ["edit", "approve", "reject", "disable", "delete"]);
-        let (disabled, _) = pending.apply(Trigger::Disable, Review::Manual).unwrap();
-        assert_eq!(disabled.possible_triggers(Review::Manual), [Trigger::Delete]);
-    }
-}
+mod tests;

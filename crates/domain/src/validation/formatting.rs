@@ -55,16 +55,8 @@ fn find_formatting(text: &str, forbidden: &[char]) -> Option<Range<usize>> {
     if let Some((at, _)) = marks.iter().find(|(_, mark)| forbidden.contains(mark)) {
         return Some(*at..at + 1);
     }
-    let opens = |at: usize| {
-        let (before, after) = (&text[..at], &text[at + 1..]);
-        !before.ends_with(char::is_alphanumeric)
-            && after.starts_with(|it: char| !it.is_whitespace() && !MARKS.contains(&it))
-    };
-    let closes = |at: usize| {
-        let (before, after) = (&text[..at], &text[at + 1..]);
-        !after.starts_with(char::is_alphanumeric)
-            && before.ends_with(|it: char| !it.is_whitespace() && !MARKS.contains(&it))
-    };
+    let opens = |at: usize| may_open(text, at) && !text[at + 1..].starts_with(MARKS);
+    let closes = |at: usize| may_close(text, at) && !text[..at].ends_with(MARKS);
     // The last opening mark of each kind.
     let mut open = [None; MARKS.len()];
     for (at, mark) in marks {
@@ -76,6 +68,20 @@ fn find_formatting(text: &str, forbidden: &[char]) -> Option<Range<usize>> {
         }
     }
     None
+}
+
+/// Whether a text can begin after the mark at this position: no word is before the mark, and no
+/// whitespace after it.
+pub(crate) fn may_open(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(char::is_alphanumeric)
+        && text[at + 1..].starts_with(|it: char| !it.is_whitespace())
+}
+
+/// Whether a text can end before the mark at this position: no whitespace is before the mark, and no
+/// word after it.
+pub(crate) fn may_close(text: &str, at: usize) -> bool {
+    !text[at + 1..].starts_with(char::is_alphanumeric)
+        && text[..at].ends_with(|it: char| !it.is_whitespace())
 }
 
 #[cfg(test)]

@@ -214,8 +214,15 @@ pub(crate) fn base(url: &str, format: ParameterFormat) -> Option<&str> {
 }
 
 fn is_name(text: &str) -> bool {
-    text.starts_with(|it: char| it.is_ascii_lowercase() || it == '_')
-        && text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
+    leading_name(text) == Some(text)
+}
+
+/// The name at the beginning of a text.
+pub(crate) fn leading_name(text: &str) -> Option<&str> {
+    let is_part = |it: &u8| it.is_ascii_lowercase() || it.is_ascii_digit() || *it == b'_';
+    let length = text.bytes().take_while(is_part).count();
+    let begins = text.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
+    begins.then(|| &text[..length])
 }
 
 /// Suggests a placeholder with this name, if it is valid.

@@ -136,7 +136,9 @@ pub(crate) fn try_text(template: &Template, values: &str) -> Result<Value, Viola
     let values = Document::parse(values.as_bytes()).unwrap();
     let rendered = render::render(template, &WHATSAPP, &values)?;
     // Through text, as in a response.
-    Ok(serde_json::from_str(&serde_json::to_string(&rendered).unwrap()).unwrap())
+    let rendered = serde_json::from_str(&serde_json::to_string(&rendered).unwrap()).unwrap();
+    crate::send::assert_read_back(template, &rendered);
+    Ok(rendered)
 }
 
 /// The texts, and the components of the message.

@@ -1,5 +1,6 @@
 //! Authentication for API v1.0: phone number and API key from the path, access token from the
-//! header. A handler that takes a [`Caller`] runs only for authorised requests.
+//! header; in the console, the cookie of a session stands for key and token. A handler that takes a
+//! [`Caller`] runs only for authorised requests.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -10,7 +11,7 @@ use axum::{
 use galley_domain::{
     account::{self, Scope},
     id::{TemplateId, WebhookId},
-    rulebook::{Rulebook, V1},
+    rulebook::Rulebook,
 };
 use galley_store::{
     Account, AddPhoneOutcome, Author, Credential, CredentialId, DEFAULT_PHONE_NUMBERS, SecretHash,
@@ -19,6 +20,7 @@ use galley_store::{
 use jiff::Timestamp;
 
 use super::{
+    console::session::SignedIn,
     problem::{Problem, ProblemKind},
     request_context::RequestContext,
     revocation::UsedCredentials,
@@ -26,20 +28,31 @@ use super::{
 };
 use crate::{app::App, credential_cache::CachedCredential};
 
-/// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`. They are not
-/// percent-decoded: no valid segment needs encoding.
+/// The phone number in a path of the console that stands for no number in particular.
+const NO_PHONE: &str = "-";
+
+/// The variable segments of `/api/v1.0/{phone_number_id}/{key}/{collection}/{id}`, and of
+/// `/console/api/{phone_number_id}/{collection}/{id}`. They are not percent-decoded: no valid
+/// segment needs encoding.
 pub(crate) struct PathSegments<'p> {
     phone_number_id: &'p str,
-    key: &'p str,
+    /// `None` in the console.
+    key: Option<&'p str>,
     resource_id: Option<&'p str>,
 }
 
 impl<'p> PathSegments<'p> {
     /// `None` if a segment is missing or contains a character that is not allowed.
     pub(crate) fn parse(path: &'p str) -> Option<Self> {
-        let mut segments = path.strip_prefix("/api/v1.0/")?.split('/');
+        let (rest, has_key) = match path.strip_prefix("/api/v1.0/") {
+            Some(rest) => (rest, true),
+            None => (path.strip_prefix("/console/api/")?, false),
+        };
+        let mut segments = rest.split('/');
         let mut next = || segments.next().filter(|segment| account::is_valid_path_segment(segment));
-        let (phone_number_id, key, _collection) = (next()?, next()?, next()?);
+        let phone_number_id = next()?;
+        let key = if has_key { Some(next()?) } else { None };
+        let _collection = next()?;
         Some(Self { phone_number_id, key, resource_id: segments.next() })
     }
 }
@@ -94,7 +107,8 @@ impl RequiredScope for Webhooks {
 /// An authenticated caller with a valid key, token and phone number, whose token has the scope `S`.
 pub(crate) struct Caller<S> {
     pub(crate) account: Arc<Account>,
-    pub(crate) phone_number_id: String,
+    /// `None` for no number in particular.
+    pub(crate) phone_number_id: Option<String>,
     pub(crate) token: CredentialId,
     cached_token: Arc<CachedCredential>,
     /// The trace that the client named.
@@ -129,18 +143,6 @@ impl<S> Caller<S> {
     /// The caller as the author of a change at this time.
     pub(crate) fn author(&self, at: Timestamp) -> Author {
         Author::token(self.token, at)
-    }
-
-    /// Rejects accounts that have to create and edit templates on the Graph surface.
-    pub(crate) fn require_v1_rulebook(&self) -> Result<(), Problem> {
-        if self.rulebook()? == &V1 {
-            return Ok(());
-        }
-        let (rulebook, account) = (&self.account.rulebook, self.account.id);
-        let detail = format!(
-            "The account has the rulebook `{rulebook}`. Create templates with `POST /v23.0/{account}/message_templates` and edit them with `POST /v23.0/{{template id}}`."
-        );
-        Err(Problem::of(ProblemKind::WrongSurface).detail(detail))
     }
 
     /// The rulebook of the account.
@@ -180,15 +182,12 @@ impl<S: RequiredScope> Caller<S> {
         let path = PathSegments::parse(path).ok_or_else(|| wrong_path::not_found(path))?;
         let now = context.received_at();
 
-        let token = bearer_token(&parts.headers).ok_or(Problem::of(ProblemKind::TokenMissing))?;
-        let hashes = (SecretHash::of(token), SecretHash::of(path.key));
-        let [token, key] = app.credentials().find(hashes.0, hashes.1, context.started()).await?;
-        let token = ensure_active(token, now, TOKEN_PROBLEMS)?;
-        context.record_token(token.credential.id);
-        let key = ensure_active(key, now, KEY_PROBLEMS)?;
-        if key.account.id != token.account.id {
-            return Err(Problem::of(ProblemKind::CredentialsMismatch));
-        }
+        let PresentedCredentials { token, key, session, hashes } = match path.key {
+            Some(key) => {
+                PresentedCredentials::of_program(&parts.headers, app, context, key).await?
+            }
+            None => PresentedCredentials::of_session(&parts.headers, app, context).await?,
+        };
         // Before the phone number, so that a token without the scope cannot find out which exist.
         if !token.credential.scopes.contains(S::SCOPE) {
             return Err(scope_missing(S::SCOPE));
@@ -197,41 +196,106 @@ impl<S: RequiredScope> Caller<S> {
         // which numbers are in use.
         throttling::admit(app, context, &token, S::SCOPE)?;
         let account = Arc::clone(&token.account);
-        let owner = app.credentials().phone_owner(path.phone_number_id).await?;
-        let claims_phone = owner.is_none() && account.takes_any_phone;
-        if owner != Some(account.id) && !claims_phone {
-            return Err(phone_unknown(&account));
-        }
+        let phone = Some(path.phone_number_id).filter(|it| session.is_none() || *it != NO_PHONE);
+        let claimed_phone = match phone {
+            Some(phone) => unclaimed_phone(app, &account, phone).await?,
+            None => None,
+        };
         if account.disabled_at.is_some() {
             return Err(Problem::of(ProblemKind::AccountDisabled));
         }
         // Such an account claims any unowned phone number id on first use.
-        if claims_phone {
+        if let Some(phone) = claimed_phone {
             let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);
             let by = Author::token(token.credential.id, now);
-            let claimed = app.store().claim_phone(account.id, path.phone_number_id, max, by);
+            let claimed = app.store().claim_phone(account.id, phone, max, by);
             if let AddPhoneOutcome::OwnedByOther | AddPhoneOutcome::TooMany = claimed.await? {
                 return Err(phone_unknown(&account));
             }
         }
         token.last_use.remember(now);
-        key.last_use.remember(now);
+        if let Some(key) = key {
+            key.last_use.remember(now);
+        }
+        if let Some(session) = &session {
+            session.remember_use(app, now);
+        }
         context.record_credentials(UsedCredentials {
             account: account.id,
             scope: S::SCOPE,
             token: hashes.0,
-            key: Some(hashes.1),
+            key: hashes.1,
+            is_session: session.is_some(),
         });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
         Ok(Self {
             account,
-            phone_number_id: path.phone_number_id.to_owned(),
+            phone_number_id: phone.map(str::to_owned),
             token: token.credential.id,
             cached_token: token,
             trace: context.trace(),
             resource_id,
             scope: PhantomData,
         })
+    }
+}
+
+/// The valid credentials of a request.
+struct PresentedCredentials {
+    token: Arc<CachedCredential>,
+    /// `None` in the console.
+    key: Option<Arc<CachedCredential>>,
+    /// The session of the console.
+    session: Option<SignedIn>,
+    /// The hashes of token and key.
+    hashes: (SecretHash, Option<SecretHash>),
+}
+
+impl PresentedCredentials {
+    /// The key in the path and the token in the header.
+    async fn of_program(
+        headers: &HeaderMap,
+        app: &App,
+        context: &RequestContext,
+        key: &str,
+    ) -> Result<Self, Problem> {
+        let now = context.received_at();
+        let token = bearer_token(headers).ok_or(Problem::of(ProblemKind::TokenMissing))?;
+        let hashes = (SecretHash::of(token), SecretHash::of(key));
+        let [token, key] = app.credentials().find(hashes.0, hashes.1, context.started()).await?;
+        let token = ensure_active(token, now, TOKEN_PROBLEMS)?;
+        context.record_token(token.credential.id);
+        let key = ensure_active(key, now, KEY_PROBLEMS)?;
+        if key.account.id != token.account.id {
+            return Err(Problem::of(ProblemKind::CredentialsMismatch));
+        }
+        Ok(Self { token, key: Some(key), session: None, hashes: (hashes.0, Some(hashes.1)) })
+    }
+
+    /// The token of the session in the cookie. An `Authorization` header is ignored.
+    async fn of_session(
+        headers: &HeaderMap,
+        app: &App,
+        context: &RequestContext,
+    ) -> Result<Self, Problem> {
+        let signed_in = SignedIn::find(app, context, headers).await?;
+        let token = Arc::clone(&signed_in.token);
+        let hashes = (signed_in.session.token, None);
+        Ok(Self { token, key: None, session: Some(signed_in), hashes })
+    }
+}
+
+/// The phone number if the account has to claim it first; `None` if the account owns it. Other
+/// numbers are refused.
+async fn unclaimed_phone<'p>(
+    app: &App,
+    account: &Account,
+    phone: &'p str,
+) -> Result<Option<&'p str>, Problem> {
+    match app.credentials().phone_owner(phone).await? {
+        Some(owner) if owner == account.id => Ok(None),
+        None if account.takes_any_phone => Ok(Some(phone)),
+        _ => Err(phone_unknown(account)),
     }
 }
 

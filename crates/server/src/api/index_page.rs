@@ -1,14 +1,19 @@
 //! `/`: what runs here, and where to go on.
 
-use axum::{http::HeaderMap, response::Response};
+use axum::{Router, http::HeaderMap, response::Response, routing::get};
 use serde::Serialize;
 
 use super::negotiation::{html, page_or_json};
+use crate::app::App;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Path, name in JSON, and what is there.
-const LINKS: [(&str, &str, &str); 9] = [
+type Link = (&'static str, &'static str, &'static str);
+
+const CONSOLE: Link = ("/console", "console", "see, edit and review templates in a browser");
+
+const LINKS: [Link; 9] = [
     ("/docs", "docs", "the API, browsable"),
     ("/openapi.json", "openapi", "the API as an OpenAPI document"),
     ("/openapi-graph.json", "openapi_graph", "the Graph surface as an OpenAPI document"),
@@ -24,8 +29,13 @@ const LINKS: [(&str, &str, &str); 9] = [
     ("/metrics", "metrics", "metrics for Prometheus"),
 ];
 
-pub(crate) async fn show(headers: HeaderMap) -> Response {
-    page_or_json(&headers, page, &document())
+pub(crate) fn routes(has_console: bool) -> Router<App> {
+    Router::new().route("/", get(async move |headers: HeaderMap| show(&headers, has_console)))
+}
+
+fn show(headers: &HeaderMap, has_console: bool) -> Response {
+    let links: Vec<Link> = has_console.then_some(CONSOLE).into_iter().chain(LINKS).collect();
+    page_or_json(headers, || page(&links), &document(&links))
 }
 
 #[derive(Serialize)]
@@ -36,20 +46,20 @@ struct Index {
     links: serde_json::Map<String, serde_json::Value>,
 }
 
-fn document() -> Index {
-    let links = LINKS.iter().map(|(path, name, _)| ((*name).to_owned(), (*path).into()));
+fn document(links: &[Link]) -> Index {
+    let links = links.iter().map(|(path, name, _)| ((*name).to_owned(), (*path).into()));
     Index { service: "galley", version: VERSION, api: API, links: links.collect() }
 }
 
 const API: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
 
-fn page() -> String {
+fn page(links: &[Link]) -> String {
     use std::fmt::Write as _;
     let mut body = format!(
         "<h1>Galley {VERSION}</h1>\n<p>A message template service. Templates are at\n\
          <code>{API}</code>.</p>\n<ul>\n"
     );
-    for (path, _, about) in LINKS {
+    for (path, _, about) in links {
         let _ = writeln!(body, "<li><a href=\"{path}\">{path}</a>: {about}</li>");
     }
     body.push_str("</ul>\n");

@@ -35,6 +35,7 @@ pub(crate) fn changed(outcome: ChangeOutcome, trigger: &str) -> Result<StoredTem
         ChangeOutcome::GroupCategory(category) => Err(Problem::translation_category(category)),
         ChangeOutcome::LiveCategory(category) => Err(Problem::live_category_locked(category)),
         ChangeOutcome::Limited(limit) => Err(Problem::limit_reached(limit)),
+        ChangeOutcome::FourEyes => Err(Problem::of(ProblemKind::FourEyes)),
         ChangeOutcome::InvalidTransition(refusal) => {
             Err(Problem::invalid_transition(trigger, &refusal))
         }

@@ -175,6 +175,8 @@ impl IntoResponse for Problem {
         let status = self.kind.status();
         let mut response = (status, [(header::CONTENT_TYPE, PROBLEM)]).into_response();
         let extra: Option<(HeaderName, &str)> = match status {
+            // The console has sessions, which no header can replace.
+            StatusCode::UNAUTHORIZED if self.kind == ProblemKind::SessionEnded => None,
             StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
             StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, "1")),
             // The client has not sent the whole body, so the connection cannot be reused.

@@ -27,8 +27,10 @@ pub(crate) struct UsedCredentials {
     /// The scope that the call required.
     pub(crate) scope: Scope,
     pub(crate) token: SecretHash,
-    /// The Graph surface has no keys.
+    /// The Graph surface and the console have no keys.
     pub(crate) key: Option<SecretHash>,
+    /// Whether a session of the console stands for the token.
+    pub(crate) is_session: bool,
 }
 
 impl UsedCredentials {
@@ -39,6 +41,15 @@ impl UsedCredentials {
 
     /// Rejects credentials that have expired or were revoked, and those of a disabled account.
     async fn check(&self, app: &App) -> Result<(), Problem> {
+        match self.check_token(app).await {
+            Err(problem) if self.is_session && problem.kind() != ProblemKind::Unavailable => {
+                Err(Problem::of(ProblemKind::SessionEnded))
+            }
+            checked => checked,
+        }
+    }
+
+    async fn check_token(&self, app: &App) -> Result<(), Problem> {
         let (now, monotonic) = (app.clock().now(), app.clock().monotonic());
         let token = match self.key {
             Some(key) => {

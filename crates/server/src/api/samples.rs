@@ -4,7 +4,7 @@ use galley_domain::{
     document::Json,
     id::AccountId,
     template::sample::{self, SampleReference},
-    violation::{MAX_LISTED, Rule, Violation},
+    violation::{MAX_LISTED, Rule, Violation, Violations},
 };
 use galley_store::UNUSED_MEDIA_DAYS;
 
@@ -87,4 +87,18 @@ pub(crate) async fn violations(
         }
     }
     Ok(found)
+}
+
+/// What was read of a document, or all violations of the document and of its samples.
+pub(crate) async fn checked<T>(
+    app: &App,
+    account: AccountId,
+    mentions: &[SampleReference],
+    read: Result<T, Violations>,
+) -> Result<Result<T, Violations>, Problem> {
+    let found = violations(app, account, mentions).await?;
+    Ok(match read {
+        Ok(read) => Violations::new(found).map_or(Ok(read), Err),
+        Err(violations) => Err(violations.with(found)),
+    })
 }

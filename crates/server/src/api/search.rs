@@ -1,7 +1,7 @@
 //! Lists and searches of both surfaces. A search waits until the index contains what its account had
 //! committed before.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use axum::{
     http::{HeaderName, HeaderValue},
@@ -38,6 +38,11 @@ impl Listing {
     /// The page of a list that matches nothing.
     pub(crate) fn empty() -> Self {
         Self { page: Page::of(Vec::new()), lag: None }
+    }
+
+    /// Takes the page out.
+    pub(crate) fn take_page(&mut self) -> Page {
+        mem::replace(&mut self.page, Page::of(Vec::new()))
     }
 
     /// Adds the header that reports the lag, if there is one.

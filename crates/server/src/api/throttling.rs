@@ -170,6 +170,8 @@ fn is_failed_credential(kind: ProblemKind) -> bool {
             | ProblemKind::KeyExpired
             | ProblemKind::KeyRevoked
             | ProblemKind::CredentialsMismatch
+            | ProblemKind::InvalidLink
+            | ProblemKind::SessionEnded
     )
 }
 

@@ -1,6 +1,8 @@
 //! The JSON form of templates, versions, endpoints and lists on API v1.0.
 
 mod credentials;
+mod groups;
+mod session;
 mod webhooks;
 
 use galley_domain::template::Status;
@@ -9,6 +11,8 @@ use galley_store::{Event, StoredTemplate, VersionSummary};
 use crate::{event_json, json_writer::ObjectWriter};
 
 pub(crate) use credentials::{audit_entries, token_with_secret, tokens};
+pub(crate) use groups::groups;
+pub(crate) use session::session;
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
 /// One template. Its content is stored as JSON and copied unchanged.

@@ -39,6 +39,10 @@ fn explain(path: &str) -> String {
                 "After `/api` comes the version `v1.0`: begin the path with `/api/v1.0/`, as in {TEMPLATES}."
             )
         }
+        ["console", ..] => {
+            "The console has no such page: it begins at `/console`, unless the setting `console` is off."
+                .to_owned()
+        }
         _ if segments.iter().take(MAX_SEGMENTS).any(|segment| is_templates(segment)) => format!(
             "The path lacks its beginning: API v1.0 is at {TEMPLATES}, and the Graph surface at `/{{version}}/{{account_id}}/message_templates` with a version such as `v23.0`."
         ),
@@ -119,10 +123,13 @@ fn explain_call(rest: &[&str]) -> String {
         ["message_templates", "validate", ..] => {
             "Nothing comes after `message_templates/validate`.".to_owned()
         }
+        ["message_templates", "proof", ..] => {
+            "Nothing comes after `message_templates/proof`.".to_owned()
+        }
         ["message_templates", _, action] => action_sentence(
             action,
             "message_templates/{id}",
-            ["versions", "review", "render"].as_slice(),
+            ["versions", "review", "render", "proof"].as_slice(),
         ),
         ["webhooks", _, action] => {
             action_sentence(action, "webhooks/{id}", ["rotate", "deliveries", "replay"].as_slice())
@@ -175,6 +182,9 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
             "GET reads the endpoint, PATCH changes it and DELETE deletes it. To register one, POST to `…/webhooks`."
         }
         ("message_templates/validate", _) => "POST the document that is to be validated.",
+        ("message_templates/proof", _) => {
+            "POST the document that is to be shown. GET `…/message_templates/{id}/proof` shows a stored one."
+        }
         ("message_templates/{id}/review", _) => "POST the decision.",
         ("message_templates/{id}/render", _) => "POST the values to fill in.",
         ("tokens", "PUT" | "PATCH" | "DELETE") => {
@@ -182,7 +192,11 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
         }
         ("tokens/{id}", _) => "DELETE revokes the token. GET `…/tokens` lists all of them.",
         (
-            "message_templates/{id}/versions" | "events" | "audit" | "webhooks/{id}/deliveries",
+            "message_templates/{id}/versions"
+            | "message_templates/{id}/proof"
+            | "events"
+            | "audit"
+            | "webhooks/{id}/deliveries",
             _,
         ) => "This call only reads: use GET.",
         ("webhooks/{id}/rotate" | "webhooks/{id}/replay", _) => "Use POST.",
@@ -227,7 +241,12 @@ mod tests {
             ("/api/v1.0/1555/KEY/audit/7", "query parameters `after` and `limit`"),
             ("/api/v1.0/1555/KEY/tokens/7/rotate", "more segments than any call"),
             ("/api/v1.0/1555/KEY/message_templates/7/reder", "`message_templates/{id}/render`?"),
-            ("/api/v1.0/1555/KEY/message_templates/7/copy", "`versions`, `review`, `render`"),
+            (
+                "/api/v1.0/1555/KEY/message_templates/7/copy",
+                "`versions`, `review`, `render`, `proof`",
+            ),
+            ("/api/v1.0/1555/KEY/message_templates/7/proofs", "`message_templates/{id}/proof`?"),
+            ("/api/v1.0/1555/KEY/message_templates/proof/7", "Nothing comes after"),
             ("/api/v1.0/1555/KEY/message_templates/7/versions/1", "more segments than any call"),
             ("/api/v1.0/1555/KEY/message_templates/validate/7", "Nothing comes after"),
             ("/api/v1.0/1555/KEY/webhooks/7/delivery", "`webhooks/{id}/deliveries`?"),
@@ -238,6 +257,8 @@ mod tests {
             ("/health", "Did you mean `/healthz`?"),
             ("/openapi.yaml", "Did you mean `/openapi.json`?"),
             ("/metric", "Did you mean `/metrics`?"),
+            ("/console/unknown", "it begins at `/console`"),
+            ("/console/api/-/message_template", "it begins at `/console`"),
             ("/problem/not-found", "`/problems` lists them"),
             ("/wp-login.php", "There is nothing at this path"),
             ("/a/b/c", "There is nothing at this path"),

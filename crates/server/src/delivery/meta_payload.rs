@@ -4,8 +4,8 @@ use galley_domain::{
     document::{Document, Json},
     id::{AccountId, TemplateId},
     rulebook::Category,
-    template::{Status, lifecycle::EventType},
-    webhook::{INVALID_FORMAT, Update, graph_rejection_reason, status_event},
+    template::{Status, lifecycle::EventType, quality::QualityChange},
+    webhook::{CATEGORY_NOTICE, PauseTitle, RejectionReason, Update, status_event},
 };
 use galley_store::{DueDelivery, Event, EventSubject, Version};
 use jiff::Timestamp;
@@ -26,7 +26,11 @@ struct TemplateSnapshot<'e> {
 
 /// Builds the request body of a delivery.
 pub(crate) fn build(due: &DueDelivery) -> String {
-    let (event, version) = (&due.event, due.version.as_ref());
+    body(due.webhook.account, &due.event, due.version.as_ref())
+}
+
+/// The request body for an event of an account.
+pub(super) fn body(account: AccountId, event: &Event, version: Option<&Version>) -> String {
     let changes: Vec<String> = match &event.subject {
         EventSubject::Template { id, name, language, category, status, .. } => {
             let (category, status) = (*category, *status);
@@ -36,11 +40,11 @@ pub(crate) fn build(due: &DueDelivery) -> String {
         }
         EventSubject::Webhook { .. } => Vec::new(),
     };
-    envelope(due.webhook.account, event.at, &changes)
+    envelope(account, event.at, &changes)
 }
 
 /// The request body with these changes of an account.
-pub(super) fn envelope(account: AccountId, at: Timestamp, changes: &[String]) -> String {
+fn envelope(account: AccountId, at: Timestamp, changes: &[String]) -> String {
     let mut entry = String::new();
     let mut object = ObjectWriter::open(&mut entry);
     object.display("id", account);
@@ -73,11 +77,12 @@ fn change(
         match update {
             Update::Status => write_status(value, event, template),
             Update::Components => write_components(value, version),
-            Update::Category => {
-                if let Some(previous) = version.and_then(|it| it.previous_category) {
-                    value.unescaped("previous_category", previous.as_str());
+            Update::Category => write_category(value, event, template, version),
+            Update::Quality => {
+                if let Some(change) = event.reason.as_deref().and_then(QualityChange::parse) {
+                    value.unescaped("previous_quality_score", change.from.as_str());
+                    value.unescaped("new_quality_score", change.to.as_str());
                 }
-                value.unescaped("new_category", template.category.as_str());
             }
         }
     });
@@ -86,14 +91,33 @@ fn change(
     out
 }
 
+/// Writes a change of the category. In an announcement, the new category is still the present one.
+fn write_category(
+    value: &mut ObjectWriter<'_>,
+    event: &Event,
+    template: &TemplateSnapshot<'_>,
+    version: Option<&Version>,
+) {
+    if event.kind == EventType::CategoryAnnounced {
+        if let Some(category) = event.reason.as_deref().and_then(Category::parse) {
+            value.unescaped("correct_category", category.as_str());
+        }
+        let changes_at = event.at.checked_add(CATEGORY_NOTICE).unwrap_or(event.at);
+        value.raw("category_update_timestamp", &changes_at.as_second().to_string());
+    } else if let Some(previous) = version.and_then(|it| it.previous_category) {
+        value.unescaped("previous_category", previous.as_str());
+    }
+    value.unescaped("new_category", template.category.as_str());
+}
+
 /// Writes a status and its reason. A reviewer's free text goes into the fields that allow it.
 fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &TemplateSnapshot<'_>) {
     let text = event.reason.as_deref();
     let is_rejection = event.kind == EventType::Rejected && template.status == Status::Rejected;
-    let reason = if is_rejection { graph_rejection_reason(text) } else { "NONE" };
-    value.unescaped("reason", reason);
+    let reason = is_rejection.then(|| RejectionReason::of(text));
+    value.unescaped("reason", reason.map_or("NONE", RejectionReason::as_str));
     value.unescaped("message_template_category", template.category.as_str());
-    if let Some(text) = text.filter(|_| reason == INVALID_FORMAT) {
+    if let Some(text) = text.filter(|_| reason == Some(RejectionReason::InvalidFormat)) {
         value.object("rejection_info", |info| {
             info.string("reason", text);
             info.string("recommendation", RECOMMENDATION);
@@ -106,9 +130,10 @@ fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &Template
         });
     };
     match event.kind {
-        // Of Meta's pauses, the one without an automatic end.
         EventType::Paused => {
-            write_other_info("RATE_LIMITING_PAUSE", text.unwrap_or("Paused until it is resumed."));
+            let (title, description) = PauseTitle::of(text);
+            let description = description.unwrap_or("Paused until it is resumed.");
+            write_other_info(title.as_str(), description);
         }
         EventType::Resumed => write_other_info("UNPAUSE", text.unwrap_or("The pause has ended.")),
         EventType::Disabled => {
@@ -166,4 +191,80 @@ fn button(button: &Json<'_>) -> Option<String> {
     object.string(key, target);
     object.close();
     Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The value of the only change that is sent for an event of an approved UTILITY template.
+    fn value(kind: EventType, status: Status, reason: &str) -> (String, Value) {
+        let event = Event {
+            seq: 1,
+            kind,
+            subject: EventSubject::Template {
+                id: TemplateId::new(7).unwrap(),
+                version: 1,
+                name: "order".to_owned(),
+                language: "en_US".to_owned(),
+                category: Category::Utility,
+                status,
+            },
+            at: Timestamp::from_second(1_000).unwrap(),
+            actor: galley_store::Actor::Service,
+            actor_name: String::new(),
+            reason: Some(reason.to_owned()).filter(|it| !it.is_empty()),
+            trace: None,
+        };
+        let body = body(AccountId::new(1).unwrap(), &event, None);
+        let mut body: Value = serde_json::from_str(&body).unwrap();
+        let changes = body["entry"][0]["changes"].take();
+        let [change] = &changes.as_array().unwrap()[..] else { panic!("{changes}") };
+        let mut value = change["value"].clone();
+        let members = value.as_object_mut().unwrap();
+        for (key, expected) in [
+            ("message_template_id", json!(7)),
+            ("message_template_name", json!("order")),
+            ("message_template_language", json!("en_US")),
+        ] {
+            assert_eq!(members.remove(key), Some(expected), "{key}");
+        }
+        (change["field"].as_str().unwrap().to_owned(), value)
+    }
+
+    #[test]
+    fn the_steps_of_a_review_script_are_sent_as_meta_sends_them() {
+        let status = "message_template_status_update";
+        let of_status = |event: &str| json!({"event": event, "reason": "NONE", "message_template_category": "UTILITY"});
+        for (kind, at, reason, field, expected) in [
+            (EventType::Flagged, Status::Approved, "", status, of_status("FLAGGED")),
+            (EventType::Archived, Status::Archived, "", status, of_status("ARCHIVED")),
+            (EventType::Unarchived, Status::Rejected, "", status, of_status("UNARCHIVED")),
+            (
+                EventType::QualityChanged,
+                Status::Approved,
+                "GREEN to RED",
+                "message_template_quality_update",
+                json!({"previous_quality_score": "GREEN", "new_quality_score": "RED"}),
+            ),
+            (
+                EventType::CategoryAnnounced,
+                Status::Approved,
+                "MARKETING",
+                "template_category_update",
+                json!({
+                    "correct_category": "MARKETING",
+                    "category_update_timestamp": 1_000 + 24 * 60 * 60,
+                    "new_category": "UTILITY",
+                }),
+            ),
+        ] {
+            assert_eq!(value(kind, at, reason), (field.to_owned(), expected), "{kind:?}");
+        }
+        let (_, paused) = value(EventType::Paused, Status::Paused, "FIRST_PAUSE: low quality");
+        let expected = json!({"title": "FIRST_PAUSE", "description": "low quality"});
+        assert_eq!(paused["other_info"], expected);
+    }
 }

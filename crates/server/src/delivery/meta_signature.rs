@@ -39,7 +39,7 @@ fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     let digits = |pair: &[u8]| {
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
         match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            [high, low] => Some(16 * digit(*high)? + digit(*low)?),
             _ => None,
         }
     };

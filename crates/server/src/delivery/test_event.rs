@@ -2,11 +2,12 @@
 //! nothing.
 
 use galley_domain::{
+    id::TemplateId,
     rulebook::Category,
     template::{Status, lifecycle::EventType},
-    webhook::{Format, Update, status_event},
+    webhook::Format,
 };
-use galley_store::{Actor, Webhook, origin};
+use galley_store::{Actor, Event, EventSubject, Webhook, origin};
 use jiff::Timestamp;
 
 use super::{
@@ -30,7 +31,7 @@ impl WebhookContext {
         let id = format!("test_{}_{}", webhook.id, now.as_millisecond());
         let body = match webhook.format {
             Format::Galley => galley_body(webhook, now),
-            Format::Whatsapp => meta_payload::envelope(webhook.account, now, &[status_update()]),
+            Format::Whatsapp => meta_payload::body(webhook.account, &sample_event(now), None),
         };
         self.signed_request(webhook, id, body, now)
     }
@@ -51,19 +52,23 @@ fn galley_body(webhook: &Webhook, now: Timestamp) -> String {
 }
 
 /// The approval of a template that does not exist.
-fn status_update() -> String {
+fn sample_event(now: Timestamp) -> Event {
     let (id, name) = SAMPLE_TEMPLATE;
-    let mut out = String::with_capacity(256);
-    let mut object = ObjectWriter::open(&mut out);
-    object.object("value", |value| {
-        value.unescaped("event", status_event(EventType::Approved, Status::Approved));
-        value.number("message_template_id", id);
-        value.unescaped("message_template_name", name);
-        value.unescaped("message_template_language", "en_US");
-        value.unescaped("reason", "NONE");
-        value.unescaped("message_template_category", Category::Utility.as_str());
-    });
-    object.unescaped("field", Update::Status.as_str());
-    object.close();
-    out
+    Event {
+        seq: 0,
+        kind: EventType::Approved,
+        subject: EventSubject::Template {
+            id: TemplateId::new(id).expect("the id is positive and below 2^53"),
+            version: 1,
+            name: name.to_owned(),
+            language: "en_US".to_owned(),
+            category: Category::Utility,
+            status: Status::Approved,
+        },
+        at: now,
+        actor: Actor::Operator,
+        actor_name: String::new(),
+        reason: None,
+        trace: None,
+    }
 }

@@ -62,7 +62,11 @@ fn values(name: &str) -> Vec<String> {
     let slugs = ProblemKind::ALL.iter().map(|kind| kind.slug());
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
     match name {
-        "actions" => owned(Trigger::VALUES),
+        "actions" => Trigger::VALUES
+            .iter()
+            .filter(|it| Trigger::parse(it).is_some_and(Trigger::is_action))
+            .map(|&it| it.to_owned())
+            .collect(),
         "categories" => owned(Category::VALUES),
         "decisions" => owned(choices(&DECISION, "decision")),
         "event-types" => owned(EventType::VALUES),

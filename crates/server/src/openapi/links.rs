@@ -13,6 +13,7 @@ const TEMPLATE_CALLS: &[Call] = &[
     ("versions", "listVersions", "Lists the versions."),
     ("review", "reviewTemplate", "Decides on the template."),
     ("render", "renderTemplate", "Fills in values."),
+    ("proof", "showProof", "Shows how the template looks."),
 ];
 
 const WEBHOOK_CALLS: &[Call] = &[

@@ -210,19 +210,25 @@ fn log_outcome(
     );
 }
 
-/// Records an attempt. Retries while the store is unavailable and the lease is valid: if the
-/// attempt is not recorded, the event is sent again.
+/// Records an attempt. If it is not recorded, the event is sent again.
 async fn record(app: &App, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
     loop {
-        match app.store().record_attempt(attempt.clone()).await {
-            Err(StoreError::Busy | StoreError::Full(_) | StoreError::Unavailable(_))
-                if app.clock().now() < attempt.lease_until =>
-            {
-                tokio::time::sleep(RECORD_RETRY_DELAY).await;
-            }
-            recorded => return recorded,
+        let recorded = app.store().record_attempt(attempt.clone()).await;
+        let is_leased = app.clock().now() < attempt.lease_until;
+        if !should_retry(&recorded, is_leased) {
+            return recorded;
         }
+        tokio::time::sleep(RECORD_RETRY_DELAY).await;
     }
+}
+
+/// Whether to try again to record an attempt: the store may become available during the lease.
+fn should_retry<T>(recorded: &Result<T, StoreError>, is_leased: bool) -> bool {
+    let is_unavailable = matches!(
+        recorded,
+        Err(StoreError::Busy | StoreError::Full(_) | StoreError::Unavailable(_))
+    );
+    is_unavailable && is_leased
 }
 
 impl DeliveryStepOutcome {
@@ -292,4 +298,20 @@ fn random<const LENGTH: usize>(app: &App) -> [u8; LENGTH] {
 fn saturating_add(start: Timestamp, duration: Duration) -> Timestamp {
     let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     start.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt, sync::Arc};
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_unavailable_is_tried_again_during_the_lease() {
+        let busy = || Err::<(), _>(StoreError::Busy);
+        assert!(should_retry(&busy(), true));
+        assert!(!should_retry(&busy(), false), "another worker may have the event");
+        assert!(!should_retry(&Ok(()), true));
+        assert!(!should_retry(&Err::<(), _>(StoreError::Damaged(Arc::new(fmt::Error))), true));
+    }
 }

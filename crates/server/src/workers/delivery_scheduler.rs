@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    delivery::{DeliveryStep, DeliveryStepOutcome, attempt_delivery, lease_next},
+    delivery::{DeliveryStepOutcome, attempt_delivery, lease_next},
     endpoint_pace::EndpointPace,
 };
 use crate::{app::App, observability::metrics::Metrics};
@@ -189,17 +189,17 @@ async fn deliver_to(
             }
         };
         match ended {
-            Some(Ok(Ok(DeliveryStep { outcome, response_time }))) => match outcome {
-                DeliveryStepOutcome::SigningFailed => pace.pause(SIGNING_ERROR_PAUSE),
-                DeliveryStepOutcome::Deferred => pace.pause(ERROR_PAUSE),
-                _ => {
-                    if let Some(time) = response_time {
-                        pace.record(time);
-                    }
+            Some(Ok(Ok(step))) => {
+                if let Some(time) = step.response_time {
+                    pace.record(time);
+                }
+                if let Some(pause) = pause_after(step.outcome) {
+                    pace.pause(pause);
+                } else {
                     // The next event of the same template may be due now.
                     has_more = true;
                 }
-            },
+            }
             Some(Ok(Err(error))) => {
                 tracing::warn!(%account, %webhook, %error, "a delivery attempt could not be recorded");
                 pace.pause(ERROR_PAUSE);
@@ -211,6 +211,15 @@ async fn deliver_to(
             }
             None => return (endpoint, pace),
         }
+    }
+}
+
+/// How long an endpoint waits after a step that sent nothing: the next one would fail as well.
+fn pause_after(outcome: DeliveryStepOutcome) -> Option<Duration> {
+    match outcome {
+        DeliveryStepOutcome::SigningFailed => Some(SIGNING_ERROR_PAUSE),
+        DeliveryStepOutcome::Deferred => Some(ERROR_PAUSE),
+        _ => None,
     }
 }
 
@@ -251,9 +260,16 @@ mod tests {
             scheduler.paces.len()
         };
         assert_eq!(finish(1..=1_000).await, 1_000);
-        tokio::time::advance(MAX_UNUSED).await;
-        assert_eq!(finish(1_001..=1_024).await, 1_024);
-        tokio::time::advance(Duration::from_secs(1)).await;
+        tokio::time::advance(MAX_UNUSED + Duration::from_secs(1)).await;
+        assert_eq!(finish(1_001..=1_024).await, 1_024, "checks are rare");
         assert_eq!(finish(1_025..=1_025).await, 25, "the others were used within ten minutes");
+    }
+
+    #[test]
+    fn an_endpoint_pauses_after_a_step_that_sent_nothing() {
+        assert_eq!(pause_after(DeliveryStepOutcome::SigningFailed), Some(SIGNING_ERROR_PAUSE));
+        assert_eq!(pause_after(DeliveryStepOutcome::Deferred), Some(ERROR_PAUSE));
+        assert_eq!(pause_after(DeliveryStepOutcome::Delivered), None);
+        assert_eq!(pause_after(DeliveryStepOutcome::GaveUp), None);
     }
 }

@@ -80,6 +80,24 @@ impl EndpointPace {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn deliveries_are_spread_after_a_burst() {
+        let mut pace = EndpointPace::new(10);
+        tokio::time::advance(Duration::from_mins(1)).await;
+        let start = Instant::now();
+        for _ in 0..BURST_DELIVERIES {
+            pace.acquire().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..5 {
+            pace.acquire().await;
+        }
+        assert_eq!(start.elapsed(), Duration::from_millis(500));
+        pace.refund();
+        pace.acquire().await;
+        assert_eq!(start.elapsed(), Duration::from_millis(500), "a refund can be used again");
+    }
+
     #[tokio::test]
     async fn a_slow_endpoint_gets_one_delivery_at_a_time_until_it_is_quick_again() {
         let mut pace = EndpointPace::new(50);

@@ -82,10 +82,18 @@ pub async fn run_credential_use(app: App) {
     }
 }
 
-/// Records when credentials were last used. Uses that could not be written are written next time.
+/// Records when credentials and sessions were last used. Uses that could not be written are written next time.
 pub async fn record_credential_use(app: &App) {
     if let Err(error) = app.credentials().record_uses().await {
         tracing::warn!(%error, "the last use of credentials could not be recorded");
+    }
+    let uses = app.session_uses().take();
+    if uses.is_empty() {
+        return;
+    }
+    if let Err(error) = app.store().record_session_use(uses.clone()).await {
+        tracing::warn!(%error, "the last use of console sessions could not be recorded");
+        app.session_uses().put_back(uses);
     }
 }
 

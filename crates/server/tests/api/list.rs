@@ -40,6 +40,70 @@ async fn a_list_contains_complete_templates_newest_first() {
 }
 
 #[tokio::test]
+async fn a_list_can_begin_with_the_oldest_template() {
+    let app = TestApp::start().await;
+    for number in 0..5 {
+        app.create_named(&format!("t{number}")).await;
+    }
+    let mut query = "?order=oldest&limit=2".to_owned();
+    let mut seen = Vec::new();
+    loop {
+        let response = list(&app, &query).await;
+        seen.extend(names(&response));
+        match response.json()["paging"]["next"].as_str() {
+            Some(next) => query = next.to_owned(),
+            None => break,
+        }
+        assert!(query.starts_with("?order=oldest&limit=2&after=oldest-"), "{query}");
+    }
+    assert_eq!(seen, ["t0", "t1", "t2", "t3", "t4"]);
+    assert_eq!(
+        names(&list(&app, "?order=newest").await),
+        names(&list(&app, "").await),
+        "the default"
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_order_and_a_cursor_of_the_other_order_are_refused() {
+    let app = TestApp::start().await;
+    let id = app.create_named("first").await;
+    for (query, detail) in [
+        (
+            "?order=size".to_owned(),
+            "The query parameter `order` must be `newest` or `oldest`, not `size`.".to_owned(),
+        ),
+        (
+            format!("?order=oldest&after={id}"),
+            format!(
+                "The query parameter `after` must be the `after` cursor of a page in the same \
+                 order, not `{id}`."
+            ),
+        ),
+        (
+            format!("?after=oldest-{id}"),
+            format!(
+                "The query parameter `after` must be the `after` cursor of a page in the same \
+                 order, not `oldest-{id}`."
+            ),
+        ),
+        (
+            "?group=name&order=oldest".to_owned(),
+            "With `group=name`, names are listed newest first: leave out `order`, or list \
+             templates without `group`."
+                .to_owned(),
+        ),
+        (
+            "?awaiting_review=yes".to_owned(),
+            "The query parameter `awaiting_review` must be `true`, not `yes`.".to_owned(),
+        ),
+    ] {
+        let response = list(&app, &query).await;
+        assert_eq!((response.status.as_u16(), &response.json()["detail"]), (400, &json!(detail)));
+    }
+}
+
+#[tokio::test]
 async fn a_list_contains_each_template_byte_for_byte_as_it_is_read() {
     let app = TestApp::start().await;
     let mut document = hello("odd");

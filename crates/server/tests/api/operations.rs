@@ -91,7 +91,7 @@ async fn the_root_says_what_runs_here_as_a_page_or_as_json() {
         (&Value::from("galley"), &Value::from(env!("CARGO_PKG_VERSION")))
     );
     let links = document["links"].as_object().unwrap();
-    for name in ["docs", "openapi", "problems", "healthz"] {
+    for name in ["console", "docs", "openapi", "problems", "healthz"] {
         assert!(links.contains_key(name), "{name}");
     }
     for link in links.values().map(|it| it.as_str().unwrap()) {

@@ -186,6 +186,15 @@ async fn template_changes_are_sent_in_metas_format() {
             status_update(id, "APPROVED", "NONE", json!({"other_info": resumed})),
         ]
     );
+    meta.review(id, Trigger::Archive, None).await;
+    meta.review(id, Trigger::Unarchive, None).await;
+    assert_eq!(
+        meta.delivered_changes().await,
+        [
+            status_update(id, "ARCHIVED", "NONE", json!({})),
+            status_update(id, "UNARCHIVED", "NONE", json!({})),
+        ]
+    );
     meta.review(id, Trigger::Disable, Some("complaints")).await;
     let change = meta.harness.change(id, Review::Auto);
     meta.harness.store.delete_template(change).await.unwrap();

@@ -22,6 +22,8 @@ pub(crate) fn in_source() -> BTreeSet<String> {
         }
         for call in text.split(".route(").skip(1) {
             let argument = call.split([',', ')']).next().unwrap().trim();
+            // A call of API v1.0, which the console has at another base path.
+            let argument = argument.strip_prefix("&base.at(").unwrap_or(argument);
             if argument.is_empty() {
                 continue; // the getter of a request's route
             }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The columns that [`account`] reads.
-pub(crate) const COLUMNS: &str = "id, name, rulebook, review, takes_any_phone, created_at, \
+pub(crate) const COLUMNS: &str = "id, name, rulebook, review, four_eyes, takes_any_phone, created_at, \
      disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
      template_bytes, counting, media_bytes";
 
@@ -112,6 +112,7 @@ pub(crate) fn account(
         name: row.value("name")?,
         rulebook: row.value("rulebook")?,
         review: row.parsed("review", Review::parse)?,
+        four_eyes: row.value("four_eyes")?,
         takes_any_phone: row.value("takes_any_phone")?,
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,
@@ -176,6 +177,13 @@ mod tests {
             only_if_first: false,
             by: Author::operator(Timestamp::UNIX_EPOCH),
         }
+    }
+
+    #[test]
+    fn the_names_of_deleted_accounts_are_unique_and_free_for_no_other() {
+        let [one, two] = [1, 2].map(|id| deleted_name(AccountId::new(id).unwrap()));
+        assert_ne!(one, two);
+        assert!(one.contains(char::is_control), "{one:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
-    MAX_DAILY_CHANGES, NewAccount, NewCredential, Quota, StoreError, Webhook,
+    MAX_DAILY_CHANGES, NewAccount, NewConsoleLink, NewCredential, Quota, StoreError, Webhook,
     encoding::{actor_from_key, origin},
     stored_row::StoredRow,
 };
@@ -55,6 +55,9 @@ pub(crate) enum AuditedChange<'a> {
         from: Review,
         to: Review,
     },
+    FourEyesChanged {
+        is_on: bool,
+    },
     LimitsChanged {
         from: Option<AccountLimits>,
         to: Option<AccountLimits>,
@@ -76,6 +79,7 @@ pub(crate) enum AuditedChange<'a> {
         old_ends_at: Timestamp,
     },
     CredentialRevoked(&'a Credential),
+    ConsoleLinkCreated(&'a NewConsoleLink),
     PhoneAdded(&'a str),
     PhoneRemoved(&'a str),
     WebhookCreated(&'a Webhook),
@@ -108,6 +112,9 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             let details = json!({"from": from.as_str(), "to": to.as_str()});
             (AuditKind::AccountReviewChanged, own, details)
         }
+        AuditedChange::FourEyesChanged { is_on } => {
+            (AuditKind::AccountFourEyesChanged, own, json!({"four_eyes": is_on}))
+        }
         AuditedChange::LimitsChanged { from, to } => {
             let shown =
                 |limits: Option<AccountLimits>| json!({"templates": limits.map(|it| it.templates)});
@@ -136,6 +143,11 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             let details = json!({"type": old.kind.as_str(), "name": old.name});
             (AuditKind::CredentialRevoked, old.id.to_string(), details)
         }
+        AuditedChange::ConsoleLinkCreated(new) => (
+            AuditKind::ConsoleLinkCreated,
+            own,
+            json!({"name": new.name, "scopes": new.scopes.to_string()}),
+        ),
         AuditedChange::PhoneAdded(phone) => (AuditKind::PhoneAdded, phone.to_owned(), json!({})),
         AuditedChange::PhoneRemoved(phone) => {
             (AuditKind::PhoneRemoved, phone.to_owned(), json!({}))

@@ -18,7 +18,7 @@ pub(crate) use self::{
     edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, plan_edit},
 };
 use super::events::NewEvent;
-use crate::{ChangeOutcome, StoredTemplate, TemplateChange};
+use crate::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
 
 /// A change that the state of the template allows.
 pub(crate) struct Planned {
@@ -58,6 +58,18 @@ impl Planned {
     /// Whether the change is a reviewer's decision on the newest version, which stores its reason.
     pub(crate) fn is_decision(&self) -> bool {
         matches!(self.event, EventType::Approved | EventType::Rejected)
+    }
+
+    /// Refuses a decision by the token that created the version, if the account needs a second
+    /// person. `author` created the newest version.
+    pub(crate) fn four_eyes_refusal(
+        &self,
+        four_eyes: bool,
+        author: Actor,
+        change: &TemplateChange,
+    ) -> Option<ChangeOutcome> {
+        let is_own = matches!(author, Actor::Token(_)) && author == change.actor;
+        (four_eyes && is_own && self.is_decision()).then_some(ChangeOutcome::FourEyes)
     }
 
     /// The revision after the change: each event increments it.

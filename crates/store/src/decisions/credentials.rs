@@ -44,6 +44,10 @@ pub(crate) fn issue_refusal(
     if account.disabled_at.is_some() {
         return Some(IssueTokenOutcome::AccountDisabled);
     }
+    // A client with two tokens would be its own second person.
+    if account.four_eyes {
+        return Some(IssueTokenOutcome::FourEyes);
+    }
     let lives_longer =
         caller.expires_at.is_some_and(|end| new.expires_at.is_none_or(|wanted| wanted > end));
     let permits_more = !new.scopes.without(caller.scopes).is_empty();

@@ -74,6 +74,15 @@ impl AccountStore for PostgresStore {
         transact!(self, tx => set_review(tx, id, review, by))
     }
 
+    async fn set_account_four_eyes(
+        &self,
+        id: AccountId,
+        is_on: bool,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => set_four_eyes(tx, id, is_on, by))
+    }
+
     async fn set_account_disabled(
         &self,
         id: AccountId,
@@ -290,6 +299,22 @@ async fn set_review(
     let update = "UPDATE account SET review = $2 WHERE id = $1";
     let change = AuditedChange::ReviewChanged { from: before.review, to: review };
     write(transaction, id, update, &[&key(id.get()), &review.as_str()], change, by).await
+}
+
+async fn set_four_eyes(
+    transaction: &mut Transaction,
+    id: AccountId,
+    is_on: bool,
+    by: Author,
+) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
+    let Some(before) = one(transaction, id).await? else { return Ok(false) };
+    if before.four_eyes == is_on {
+        return Ok(true);
+    }
+    let update = "UPDATE account SET four_eyes = $2 WHERE id = $1";
+    let change = AuditedChange::FourEyesChanged { is_on };
+    write(transaction, id, update, &[&key(id.get()), &is_on], change, by).await
 }
 
 async fn set_disabled(

@@ -31,6 +31,7 @@ use crate::{
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
     encoding::LookupKeys,
+    stored_row::StoredRow as _,
 };
 
 #[async_trait]
@@ -201,6 +202,15 @@ async fn review(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
+    if transaction.has_four_eyes(change.account) {
+        let author = "SELECT actor FROM template WHERE id = $1";
+        let row = transaction.query_one(author, &[&key(change.id.get())]).await?;
+        let author = row.map(|row| row.actor("actor")).transpose()?;
+        let refusal = author.and_then(|it| planned.four_eyes_refusal(true, it, change));
+        if let Some(refusal) = refusal {
+            return Ok(refusal);
+        }
+    }
     let next = &planned.next;
     let values: Values<'_> = &[
         &key(change.id.get()),

@@ -39,7 +39,7 @@ async fn first_unscanned(
     scanned: i64,
 ) -> Result<Option<Timestamp>, StoreError> {
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
-    let range = IdRange { newer_than, backwards: true, ..IdRange::ALL };
+    let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
     let rows = list::from_buckets(connection, &ListQuery::new(account, 1), range, 1).await?;
     rows.first().map(|row| timestamp(row, "updated_at")).transpose()
 }

@@ -84,7 +84,7 @@ const BUCKETS: &str = concat!(
 /// Checks the account of a template that was found by another index. The addition keeps the planner
 /// from using the account's index: it assumes that accounts are about equally large, and would scan
 /// all templates of a large one instead of checking a few rows.
-const OWNED: &str = "account_id + 0 = $1";
+pub(super) const OWNED: &str = "account_id + 0 = $1";
 
 /// The filters of a list on the template row: statuses, categories, languages, phone numbers and
 /// time of the last change. An empty array matches all.
@@ -106,6 +106,15 @@ const ROW_FILTERS: &str = "(cardinality($5::text[]) = 0 OR phone_id = ANY($5)) A
 /// not depend on the row, so that the server evaluates it once.
 const NO_ROW_FILTERS: &str = "$5::text[] IS NOT NULL AND $6::int8 IS NOT NULL AND $7::int8 IS NOT \
      NULL";
+
+/// Whether a reviewer can decide on a template. Must be the exact condition of its index.
+const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS DISTINCT FROM 'DISABLED'";
+
+/// The filters of a list on the template row.
+fn filters(query: &ListQuery) -> String {
+    let review = if query.awaiting_review { AWAITING_REVIEW } else { "true" };
+    format!("{review} AND {FILTERS}")
+}
 
 /// The account and the filters of a list, as the first seven parameters of a statement.
 struct Filters {
@@ -183,7 +192,7 @@ async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page,
         };
         find(connection, query, beyond, 1, &mut visit).await?;
     }
-    Ok(Page { unindexed, ..range.page(page, is_beyond_cursor) })
+    Ok(Page { unindexed, ..IdRange::page(query, page, is_beyond_cursor) })
 }
 
 /// What the search index lacks, if the list uses it.
@@ -212,7 +221,11 @@ async fn find(
         return visit_rows(connection, query, range, rows, &mut visit).await.map(drop);
     }
     if query.words.is_empty() {
-        let rows = from_buckets(connection, query, range, wanted).await?;
+        let rows = if query.awaiting_review {
+            awaiting_review(connection, query, range, wanted).await?
+        } else {
+            from_buckets(connection, query, range, wanted).await?
+        };
         return visit_rows(connection, query, range, rows, visit).await.map(drop);
     }
     by_words(connection, query, range, wanted, visit).await
@@ -257,8 +270,9 @@ async fn by_name(
     };
     let statement = format!(
         "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND claim IS NOT NULL \
-         AND {FILTERS} AND id > $9 AND id < $10 ORDER BY id {}",
+         AND {} AND id > $9 AND id < $10 ORDER BY id {}",
         templates::page_columns(range.order()),
+        filters(query),
         range.order()
     );
     let (above, below) = range.bounds();
@@ -282,6 +296,28 @@ pub(super) async fn from_buckets(
          ORDER BY near.id {order} LIMIT $10)) ORDER BY id {order}",
         templates::page_columns(order),
         row_filters(query)
+    );
+    let (above, below) = range.bounds();
+    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let filters = Filters::new(query);
+    connection.query(&statement, &filters.followed_by(&[&above, &below, &wanted])).await
+}
+
+/// The first templates in the range that await review. There are few: they have an index of their
+/// own, and filters read their rows.
+async fn awaiting_review(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+    wanted: usize,
+) -> Result<Vec<Row>, StoreError> {
+    let order = range.order();
+    let statement = format!(
+        "SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT id FROM template WHERE \
+         account_id = $1 AND claim IS NOT NULL AND {} AND id > $8 AND id < $9 ORDER BY id {order} \
+         LIMIT $10)) ORDER BY id {order}",
+        templates::page_columns(order),
+        filters(query)
     );
     let (above, below) = range.bounds();
     let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
@@ -321,8 +357,9 @@ async fn fetch(
 ) -> Result<Vec<Row>, StoreError> {
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND claim IS NOT NULL \
-         AND {FILTERS} ORDER BY id {}",
+         AND {} ORDER BY id {}",
         templates::page_columns(range.order()),
+        filters(query),
         range.order()
     );
     let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
@@ -366,8 +403,9 @@ async fn count_hits(
 ) -> Result<u64, StoreError> {
     let statement = format!(
         "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
-         JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {FILTERS} \
-         LIMIT $8) AS counted"
+         JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {} \
+         LIMIT $8) AS counted",
+        filters(query)
     );
     let max = key(MAX_SEARCH_COUNT);
     // Some hits may be deleted since they were indexed, but not half of them.
@@ -381,7 +419,13 @@ async fn count_hits(
 /// Counts with the account's index alone if there are no filters, else in the matching buckets.
 async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
     let (filters, max) = (Filters::new(query), key(MAX_LIST_COUNT));
-    let rows = if filters.are_empty() && !query.has_row_filters() {
+    let rows = if query.awaiting_review {
+        let statement = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT \
+             NULL AND {AWAITING_REVIEW} AND {FILTERS} LIMIT $8) AS counted"
+        );
+        connection.query(&statement, &filters.followed_by(&[&max])).await?
+    } else if filters.are_empty() && !query.has_row_filters() {
         let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
                          claim IS NOT NULL LIMIT $2) AS counted";
         connection.query(statement, &[&filters.account, &max]).await?

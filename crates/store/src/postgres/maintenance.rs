@@ -15,7 +15,7 @@ use super::{
     columns::{get, hash, number},
     credentials,
     pool::PgPools,
-    schema,
+    schema, sessions,
     stored_bytes::stored,
     tls::Tls,
 };
@@ -36,6 +36,9 @@ impl MaintenanceStore for PostgresStore {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
         let (removed, next) = sweep_records(&self.pools, from.last_key, at).await?;
+        if from.last_key.is_none() {
+            sessions::delete_expired(&self.pools, at).await?;
+        }
         let uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
         Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })

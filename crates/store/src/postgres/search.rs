@@ -94,7 +94,7 @@ impl SearchQuery {
         range: IdRange,
         max_rows: i64,
     ) -> Result<Scan, StoreError> {
-        let (order, last) = (range.order(), if range.backwards { "max" } else { "min" });
+        let (order, last) = (range.order(), if range.ascending { "max" } else { "min" });
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
              words @@ (SELECT $1::text::tsquery)) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \

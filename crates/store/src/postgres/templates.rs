@@ -23,8 +23,9 @@ use super::{
     translations, versions,
 };
 use crate::{
-    CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, ReadKind,
-    StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
+    CreateOutcome, CreatedTemplate, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict,
+    NewTemplate, ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
+    VersionSummary,
     decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
     encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
@@ -72,6 +73,15 @@ impl TemplateStore for PostgresStore {
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError> {
         translations::members(&self.pools, account, TranslationGroup::of(account, name)).await
+    }
+
+    async fn languages(
+        &self,
+        query: ListQuery,
+        names: Vec<String>,
+    ) -> Result<Vec<LanguageSummary>, StoreError> {
+        let connection = self.acquire_for(ReadKind::List, query.account).await?;
+        translations::languages(&connection, &query, &names).await
     }
 
     async fn name_conflict(

@@ -92,6 +92,7 @@ struct LockedAccount {
     limits: Option<AccountLimits>,
     stored_bytes: StoredBytes,
     is_deleted: bool,
+    four_eyes: bool,
 }
 
 /// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
@@ -169,7 +170,7 @@ impl Transaction {
             return Ok(true);
         }
         let statement = concat!(
-            "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
+            "SELECT last_seq, template_limit, four_eyes, deleted_at IS NOT NULL AS is_deleted, ",
             stored_bytes_columns!(),
             " FROM account WHERE id = $1 FOR NO KEY UPDATE"
         );
@@ -179,10 +180,17 @@ impl Transaction {
         let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
         let stored_bytes = StoredBytes::read(&row)?;
         let is_deleted = get(&row, "is_deleted")?;
+        let four_eyes = get(&row, "four_eyes")?;
         let has_new_events = false;
-        let locked = LockedAccount { last_seq, has_new_events, limits, stored_bytes, is_deleted };
+        let locked =
+            LockedAccount { last_seq, has_new_events, limits, stored_bytes, is_deleted, four_eyes };
         self.accounts.insert(account, locked);
         Ok(true)
+    }
+
+    /// Whether a second person decides on versions of a locked account.
+    pub(super) fn has_four_eyes(&self, account: AccountId) -> bool {
+        self.accounts.get(&account).is_some_and(|locked| locked.four_eyes)
     }
 
     /// Assigns the number of the next event of a locked account.

@@ -1,15 +1,21 @@
 //! Translation groups, as SQL: templates that share a name and differ in language. All templates of
 //! a group have the same category, so that one of them represents it.
 
+use std::cmp::Reverse;
+
 use galley_domain::id::{AccountId, TemplateId};
 
 use super::{
     columns::{get, key},
-    pool::PgPools,
-    templates::{self, columns},
+    list::OWNED,
+    pool::{PgConnection, PgPools},
+    templates::{self, COLUMNS, columns},
     transaction::Transaction,
 };
-use crate::{StoreError, StoredTemplate, TranslationGroup, decisions::changes::Siblings};
+use crate::{
+    LanguageSummary, ListQuery, StoreError, StoredTemplate, TranslationGroup,
+    decisions::changes::Siblings,
+};
 
 const MEMBERS: &str = concat!(
     "SELECT ",
@@ -35,6 +41,37 @@ pub(super) async fn members_in(
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let rows = transaction.query(MEMBERS, &[&&group.0[..], &key(account.get())]).await?;
     rows.iter().map(templates::stored).collect()
+}
+
+/// Maximum number of names whose languages are read at once if their content is needed.
+const MAX_NAMES_WITH_CONTENT: usize = 10;
+
+/// The languages of several names, newest first. Their content is read only for a search, which has
+/// to compare it.
+pub(super) async fn languages(
+    connection: &PgConnection,
+    query: &ListQuery,
+    names: &[String],
+) -> Result<Vec<LanguageSummary>, StoreError> {
+    let is_search = !query.words.is_empty();
+    let columns =
+        if is_search { COLUMNS.to_owned() } else { COLUMNS.replace("content", "'' AS content") };
+    let statement = format!(
+        "SELECT {columns} FROM template WHERE family = ANY($2) AND {OWNED} AND claim IS NOT NULL"
+    );
+    let groups: Vec<[u8; 16]> =
+        names.iter().map(|name| TranslationGroup::of(query.account, name).0).collect();
+    let max_names = if is_search { MAX_NAMES_WITH_CONTENT } else { groups.len().max(1) };
+    let mut found = Vec::new();
+    for groups in groups.chunks(max_names) {
+        let groups: Vec<&[u8]> = groups.iter().map(|group| &group[..]).collect();
+        let rows = connection.query(&statement, &[&key(query.account.get()), &groups]).await?;
+        for row in &rows {
+            found.push(LanguageSummary::new(query, templates::stored(row)?));
+        }
+    }
+    found.sort_unstable_by_key(|it| Reverse(it.id));
+    Ok(found)
 }
 
 /// The other languages of a template's name.

@@ -51,6 +51,8 @@ pub struct Account {
     pub rulebook: String,
     /// How its templates get their first status.
     pub review: Review,
+    /// Whether a version is decided on by another token than the one that created it.
+    pub four_eyes: bool,
     /// Whether it accepts every phone number that no other account owns.
     pub takes_any_phone: bool,
     /// When it was created.
@@ -317,6 +319,8 @@ pub enum IssueTokenOutcome {
     ExceedsCaller,
     /// The account is disabled.
     AccountDisabled,
+    /// The account needs a second person for decisions, so only the operator creates tokens.
+    FourEyes,
     /// The account does not exist, or the calling token is none of its tokens.
     NotFound,
 }

@@ -36,6 +36,8 @@ audit_kinds! {
     AccountRenamed "account.renamed",
     /// An account reviews its templates in another way.
     AccountReviewChanged "account.review_changed",
+    /// Versions of an account's templates need a second person's decision, or no longer do.
+    AccountFourEyesChanged "account.four_eyes_changed",
     /// An account has other limits or quotas.
     AccountLimitsChanged "account.limits_changed",
     /// An account was disabled.
@@ -50,6 +52,8 @@ audit_kinds! {
     CredentialRotated "credential.rotated",
     /// A key or token was revoked.
     CredentialRevoked "credential.revoked",
+    /// A link to the console was created.
+    ConsoleLinkCreated "console.link_created",
     /// An account owns another phone number.
     PhoneAdded "phone.added",
     /// An account no longer owns a phone number.

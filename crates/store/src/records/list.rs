@@ -3,14 +3,31 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::{Category, Rulebook},
-    template::{Status, search_terms},
+    template::{Status, lifecycle::State, search_terms},
 };
 use jiff::Timestamp;
 
 use super::{StoredTemplate, TranslationGroup};
 use crate::ReadKind;
 
-/// A query for templates of an account, newest first. A filter with several values matches any of
+/// The order of a list, by the creation of the templates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// The newest template is first.
+    #[default]
+    NewestFirst,
+    /// The oldest template is first.
+    OldestFirst,
+}
+
+impl ListOrder {
+    /// Whether ids grow along the list.
+    pub(crate) fn is_ascending(self) -> bool {
+        self == Self::OldestFirst
+    }
+}
+
+/// A query for templates of an account. A filter with several values matches any of
 /// them; an empty filter matches all templates.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
@@ -33,12 +50,18 @@ pub struct ListQuery {
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`search_terms::terms`] does.
     pub words: Vec<String>,
-    /// Cursor: only templates older than this one.
+    /// Matches templates on which a reviewer can decide: their newest version is PENDING and they
+    /// are not DISABLED.
+    pub awaiting_review: bool,
+    /// The order of the list.
+    pub order: ListOrder,
+    /// Cursor: the templates that follow this one in the order of the list.
     pub after: Option<TemplateId>,
-    /// Backward cursor: the templates newer than this one that are nearest to it.
+    /// Backward cursor: the templates that precede this one and are nearest to it. Takes precedence
+    /// over `after`.
     pub before: Option<TemplateId>,
-    /// Whether a forward page sets [`Page::has_newer`], which costs one more query.
-    pub check_newer: bool,
+    /// Whether a forward page sets [`Page::has_previous`], which costs one more query.
+    pub check_previous: bool,
     /// The maximum number of templates. A page with much content has fewer.
     pub limit: usize,
 }
@@ -76,9 +99,11 @@ impl ListQuery {
             updated_from: None,
             updated_before: None,
             words: Vec::new(),
+            awaiting_review: false,
+            order: ListOrder::default(),
             after: None,
             before: None,
-            check_newer: false,
+            check_previous: false,
             limit,
         }
     }
@@ -100,7 +125,13 @@ impl ListQuery {
 
     /// The limit that applies to reading the list.
     pub(crate) fn read_kind(&self) -> ReadKind {
-        let is_search = self.uses_search_index() || self.has_row_filters();
+        // The index of templates that await review contains no category and no language.
+        let filters_rows = self.has_row_filters()
+            || self.awaiting_review
+                && !(self.statuses.is_empty()
+                    && self.categories.is_empty()
+                    && self.languages.is_empty());
+        let is_search = self.uses_search_index() || filters_rows;
         if is_search { ReadKind::Search } else { ReadKind::List }
     }
 
@@ -110,10 +141,76 @@ impl ListQuery {
         !self.words.is_empty() && self.name.is_none()
     }
 
+    /// Whether a template of the account matches the filters and the search terms. The name is not
+    /// compared.
+    pub fn matches(&self, stored: &StoredTemplate) -> bool {
+        self.passes_filters(stored) && self.matches_words(stored)
+    }
+
+    /// Whether a template matches the filters other than name and search terms.
+    pub(crate) fn passes_filters(&self, stored: &StoredTemplate) -> bool {
+        let template = &stored.template;
+        let (from, before) = self.updated_range();
+        (from..before).contains(&stored.updated_at.as_millisecond())
+            && (!self.awaiting_review || stored.state.is_awaiting_review())
+            && matches_any(&self.phones, |phone| Some(phone) == stored.phone.as_ref())
+            && matches_any(&self.statuses, |status| *status == stored.state.status())
+            && matches_any(&self.categories, |category| *category == template.category())
+            && matches_any(&self.languages, |language| language == template.language())
+    }
+
     /// Whether a template matches every search term.
     pub(crate) fn matches_words(&self, stored: &StoredTemplate) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
         let words = search_terms::template_terms(&stored.template);
         self.words.iter().all(|term| words.iter().any(|word| word.starts_with(&**term)))
+    }
+}
+
+/// Whether one of the filter's values matches; an empty filter matches everything.
+pub(crate) fn matches_any<T>(filter: &[T], is_match: impl Fn(&T) -> bool) -> bool {
+    filter.is_empty() || filter.iter().any(is_match)
+}
+
+/// A template as one of the languages of its name, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LanguageSummary {
+    /// Its id.
+    pub id: TemplateId,
+    /// Its name.
+    pub name: String,
+    /// Its language.
+    pub language: String,
+    /// Its category.
+    pub category: Category,
+    /// Its lifecycle state.
+    pub state: State,
+    /// The reviewer's reason for the decision on the newest version.
+    pub reason: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Whether it matches the filters and the search terms of the list.
+    pub is_match: bool,
+}
+
+impl LanguageSummary {
+    /// The summary of a template in a list.
+    pub fn new(query: &ListQuery, stored: StoredTemplate) -> Self {
+        Self {
+            id: stored.id,
+            name: stored.template.name().to_owned(),
+            language: stored.template.language().to_owned(),
+            category: stored.template.category(),
+            state: stored.state,
+            is_match: query.matches(&stored),
+            reason: stored.reason,
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
+        }
     }
 }
 
@@ -142,13 +239,13 @@ pub enum IndexStep {
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The templates, newest first.
+    /// The templates, in the order of the list.
     pub templates: Vec<StoredTemplate>,
-    /// Whether older templates follow the page.
-    pub has_older: bool,
-    /// Whether newer templates precede the page. Always `false` for a forward page without
-    /// [`ListQuery::check_newer`].
-    pub has_newer: bool,
+    /// Whether templates follow the page.
+    pub has_next: bool,
+    /// Whether templates precede the page. Always `false` for a forward page without
+    /// [`ListQuery::check_previous`].
+    pub has_previous: bool,
     /// What the search that found the page could not consider; `None` if nothing, or if the list
     /// does not use the search index.
     pub unindexed: Option<Unindexed>,
@@ -157,6 +254,6 @@ pub struct Page {
 impl Page {
     /// A page with these templates, and none before or after it.
     pub fn of(templates: Vec<StoredTemplate>) -> Self {
-        Self { templates, has_older: false, has_newer: false, unindexed: None }
+        Self { templates, has_next: false, has_previous: false, unindexed: None }
     }
 }

@@ -243,6 +243,8 @@ pub enum ChangeOutcome {
     LiveCategory(Category),
     /// The account has reached a limit.
     Limited(Limit),
+    /// The deciding token has created the version itself, and the account needs a second person.
+    FourEyes,
     /// The template's state does not allow the transition.
     InvalidTransition(InvalidTransition),
 }

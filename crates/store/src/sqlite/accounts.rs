@@ -59,6 +59,15 @@ impl AccountStore for SqliteStore {
         self.writer.write_for_operator(move |batch| set_review(batch, id, review, by)).await
     }
 
+    async fn set_account_four_eyes(
+        &self,
+        id: AccountId,
+        is_on: bool,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.writer.write_for_operator(move |batch| set_four_eyes(batch, id, is_on, by)).await
+    }
+
     async fn set_account_disabled(
         &self,
         id: AccountId,
@@ -283,6 +292,21 @@ fn set_review(
     )?;
     let audited = AuditedChange::ReviewChanged { from: before.review, to: review };
     changed_account(batch, id, audited, by)
+}
+
+fn set_four_eyes(
+    batch: &mut Batch<'_>,
+    id: AccountId,
+    is_on: bool,
+    by: Author,
+) -> Result<bool, StoreError> {
+    let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
+    if before.four_eyes == is_on {
+        return Ok(true);
+    }
+    let update = "UPDATE account SET four_eyes = ?2 WHERE id = ?1";
+    batch.connection().execute(update, params![key(id.get()), is_on])?;
+    changed_account(batch, id, AuditedChange::FourEyesChanged { is_on }, by)
 }
 
 fn delete(

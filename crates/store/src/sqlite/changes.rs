@@ -28,6 +28,7 @@ use crate::{
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
     encoding::LookupKeys,
+    stored_row::StoredRow as _,
 };
 
 #[async_trait]
@@ -199,6 +200,9 @@ fn review(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
+    if let Some(refusal) = four_eyes_refusal(batch.connection(), change, &planned)? {
+        return Ok(refusal);
+    }
     let connection = batch.connection();
     let (id, at) = (key(change.id.get()), millis(change.at));
     let (status, live_version) = (planned.next.newest_status, planned.next.approved_version);
@@ -223,6 +227,22 @@ fn review(
             .execute(params![id, reason, at, actor_key(change.actor)])?;
     }
     finish(batch, change, &planned, reason)
+}
+
+/// Refuses a decision by the token that created the newest version, if the account needs a second
+/// person.
+fn four_eyes_refusal(
+    connection: &Connection,
+    change: &TemplateChange,
+    planned: &Planned,
+) -> Result<Option<ChangeOutcome>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT a.four_eyes, t.actor FROM template t JOIN account a ON a.id = t.account_id \
+         WHERE t.id = ?1",
+    )?;
+    let mut rows = query.query([key(change.id.get())])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(planned.four_eyes_refusal(row.value("four_eyes")?, row.actor("actor")?, change))
 }
 
 /// Appends the events of an edit or a review, and returns the changed template.

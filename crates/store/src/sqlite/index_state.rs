@@ -71,7 +71,7 @@ fn first_unscanned(
     scanned: i64,
 ) -> Result<Option<Timestamp>, StoreError> {
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
-    let range = IdRange { newer_than, backwards: true, ..IdRange::ALL };
+    let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
     let first = list::nearest(store, &ListQuery::new(account, 1), range, 1)?;
     let Some(id) = first.first() else { return Ok(None) };
     store

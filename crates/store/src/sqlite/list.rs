@@ -17,7 +17,7 @@ use super::{
     SqliteStore,
     buffered_index::{BufferedIndex, Lookup},
     cancellation::Cancellation,
-    columns::{key, millis, template_id},
+    columns::{key, template_id},
     index_state,
     reader_pool::{self, ReaderPool},
     search, templates, translations,
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
     Page, ReadKind, StoreError, StoredTemplate, decisions::page_size::PageBuilder,
-    encoding::unique_key_hash, id_range::IdRange,
+    encoding::unique_key_hash, id_range::IdRange, records::matches_any,
 };
 
 #[async_trait]
@@ -118,7 +118,7 @@ pub(super) fn page(
             false
         })?;
     }
-    Ok(Page { unindexed, ..range.page(page, is_beyond_cursor) })
+    Ok(Page { unindexed, ..IdRange::page(listing, page, is_beyond_cursor) })
 }
 
 /// Visits the templates in the range that match the list, of which at most `wanted` are needed.
@@ -231,6 +231,10 @@ pub(super) fn count(
         })?;
         return Ok(count);
     }
+    if listing.words.is_empty() && listing.awaiting_review {
+        let max = usize::try_from(MAX_LIST_COUNT).unwrap_or(usize::MAX);
+        return Ok(awaiting_review(&snapshot, listing, IdRange::ALL, max)?.len() as u64);
+    }
     if listing.words.is_empty() {
         return count_buckets(&snapshot, listing);
     }
@@ -295,8 +299,8 @@ struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     fn new(connection: &'a Connection, listing: &'a ListQuery) -> Result<Self, StoreError> {
         let query = connection.prepare_cached(&format!(
-            "SELECT shelf FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL \
-             AND {}",
+            "SELECT shelf, {AWAITING_REVIEW} FROM template WHERE id = ?1 AND account_id = ?2 AND \
+             claim IS NOT NULL AND {}",
             RowFilters::sql(3)
         ))?;
         Ok(Self { query, listing, filters: RowFilters::new(listing) })
@@ -308,22 +312,12 @@ impl<'a> RowReader<'a> {
         let (id, account) = (key(id.get()), key(self.listing.account.get()));
         let mut rows = self.query.query(params![id, account, is_set, from, before, phones])?;
         let Some(row) = rows.next()? else { return Ok(false) };
-        Ok(self.listing.includes_bucket(&row.get::<_, String>(0)?))
+        Ok(self.listing.includes_bucket(&row.get::<_, String>(0)?)
+            && (!self.listing.awaiting_review || row.get(1)?))
     }
 }
 
 impl ListQuery {
-    /// Whether a template matches the filters other than name and search terms.
-    fn passes_filters(&self, stored: &StoredTemplate) -> bool {
-        let template = &stored.template;
-        let (from, before) = self.updated_range();
-        (from..before).contains(&millis(stored.updated_at))
-            && matches_any(&self.phones, |phone| Some(phone) == stored.phone.as_ref())
-            && matches_any(&self.statuses, |status| *status == stored.state.status())
-            && matches_any(&self.categories, |category| *category == template.category())
-            && matches_any(&self.languages, |language| language == template.language())
-    }
-
     /// Whether the templates in a list bucket match these filters.
     fn includes_bucket(&self, bucket: &str) -> bool {
         let mut parts = bucket.split(' ');
@@ -363,9 +357,35 @@ impl RowFilters {
     }
 }
 
-/// Whether one of the filter's values matches; an empty filter matches everything.
-fn matches_any<T>(filter: &[T], is_match: impl Fn(&T) -> bool) -> bool {
-    filter.is_empty() || filter.iter().any(is_match)
+/// Whether a reviewer can decide on a template. Must be the exact condition of its index.
+const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS NOT 'DISABLED'";
+
+/// The first ids in the range that match a list of templates that await review. There are few: they
+/// have an index of their own, and filters read their rows.
+fn awaiting_review(
+    connection: &Connection,
+    listing: &ListQuery,
+    range: IdRange,
+    wanted: usize,
+) -> Result<Vec<TemplateId>, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT id, shelf FROM template INDEXED BY template_awaiting_review WHERE \
+         account_id = ?1 AND id < ?2 AND id > ?3 AND claim IS NOT NULL AND {AWAITING_REVIEW} AND {} \
+         ORDER BY id {}",
+        RowFilters::sql(4),
+        range.order()
+    ))?;
+    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
+    let (above, below) = range.bounds();
+    let account = key(listing.account.get());
+    let mut rows = query.query(params![account, below, above, is_set, from, before, phones])?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()?.filter(|_| ids.len() < wanted) {
+        if listing.includes_bucket(&row.get::<_, String>(1)?) {
+            ids.push(template_id(row, 0)?);
+        }
+    }
+    Ok(ids)
 }
 
 /// The first ids in the range, merged from all buckets that match the list.
@@ -375,6 +395,9 @@ pub(super) fn nearest(
     range: IdRange,
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
+    if listing.awaiting_review {
+        return awaiting_review(connection, listing, range, wanted);
+    }
     let mut query = connection.prepare_cached(&format!(
         "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
          shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",

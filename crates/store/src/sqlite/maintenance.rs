@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
+use super::{SqliteStore, backup, checksum, idempotency::Expired, schema, sessions, writer::Batch};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
     VERSION_OVERHEAD_BYTES,
@@ -45,7 +45,8 @@ impl MaintenanceStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Deletes the next expired idempotency records and, at the start of a pass, expired uploads.
+    /// Deletes the next expired idempotency records and, at the start of a pass, expired uploads,
+    /// sessions and links.
     pub(super) async fn delete_next_expired_records(
         &self,
         from: RetentionCursor,
@@ -59,6 +60,12 @@ impl SqliteStore {
         } else {
             self.writer.write(move |batch| expired.delete(batch, at)).await?
         };
+        let has_expired = |connection: &Connection| sessions::has_expired(connection, at);
+        if from.last_key.is_none() && self.readers.read(has_expired)? {
+            let delete =
+                move |batch: &mut Batch<'_>| sessions::delete_expired(batch.connection(), at);
+            self.writer.write(delete).await?;
+        }
         let deleted_uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
         Ok(RetentionCursor { last_key, deleted_records, deleted_uploads })

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_account_quotas.sql"),
     include_str!("../../migrations/sqlite/0011_buffered_indexes.sql"),
     include_str!("../../migrations/sqlite/0012_audit.sql"),
+    include_str!("../../migrations/sqlite/0013_console.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -88,7 +88,7 @@ impl Query {
         range: IdRange,
         limit: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
-        let mut query = index.prepare_cached(if range.backwards {
+        let mut query = index.prepare_cached(if range.ascending {
             "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
              ORDER BY rowid LIMIT ?4"
         } else {

@@ -2,7 +2,7 @@
 
 mod create;
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use async_trait::async_trait;
 use galley_domain::{
@@ -26,8 +26,8 @@ use super::{
     idempotency, translations, versions,
 };
 use crate::{
-    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, ReadKind, StoreError,
-    StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
+    CreateOutcome, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict, NewTemplate,
+    ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
     encoding::{LookupKeys, idempotency_hash, text_hash, unique_key_hash},
 };
@@ -76,6 +76,29 @@ impl TemplateStore for SqliteStore {
     ) -> Result<Vec<StoredTemplate>, StoreError> {
         let group = TranslationGroup::of(account, name);
         let read = move |connection: &Connection| translations::members(connection, account, group);
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn languages(
+        &self,
+        query: ListQuery,
+        names: Vec<String>,
+    ) -> Result<Vec<LanguageSummary>, StoreError> {
+        let account = query.account;
+        let read = move |connection: &Connection| {
+            // All templates are read from one snapshot.
+            let snapshot = connection.unchecked_transaction()?;
+            let mut found = Vec::new();
+            for name in &names {
+                let group = TranslationGroup::of(account, name);
+                for id in translations::ids(&snapshot, account, group)? {
+                    let stored = one(&snapshot, account, id)?;
+                    found.extend(stored.map(|it| LanguageSummary::new(&query, it)));
+                }
+            }
+            found.sort_unstable_by_key(|it| Reverse(it.id));
+            Ok(found)
+        };
         self.read_blocking(ReadKind::List, account, read).await
     }
 

@@ -51,6 +51,15 @@ pub trait AccountStore: Send + Sync {
         by: Author,
     ) -> Result<bool, StoreError>;
 
+    /// Sets whether another token than the one that created a version has to decide on it; `false`
+    /// if the account does not exist. While it is set, tokens do not create tokens.
+    async fn set_account_four_eyes(
+        &self,
+        id: AccountId,
+        is_on: bool,
+        by: Author,
+    ) -> Result<bool, StoreError>;
+
     /// Disables or enables an account; `false` if it does not exist.
     async fn set_account_disabled(
         &self,

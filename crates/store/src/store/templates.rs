@@ -10,8 +10,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, StoreError, StoredTemplate,
-    Version, VersionSummary,
+    CreateOutcome, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict, NewTemplate,
+    StoreError, StoredTemplate, Version, VersionSummary,
 };
 
 /// How long an idempotency record is valid.
@@ -59,6 +59,15 @@ pub trait TemplateStore: Send + Sync {
         account: AccountId,
         name: &str,
     ) -> Result<Vec<StoredTemplate>, StoreError>;
+
+    /// All languages of several names, newest first, without their content. `query` has the account,
+    /// and the filters that [`LanguageSummary::is_match`] reports on. Finds the same templates as
+    /// [`translations`](Self::translations).
+    async fn languages(
+        &self,
+        query: ListQuery,
+        names: Vec<String>,
+    ) -> Result<Vec<LanguageSummary>, StoreError>;
 
     /// The conflict that creating a template with this unique key would cause; `None` if the key is
     /// free.

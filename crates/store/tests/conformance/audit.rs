@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use galley_domain::{id::AccountId, template::Review};
+use galley_domain::{account::Scopes, id::AccountId, template::Review};
 use galley_store::{
     AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, CreateAccountOutcome,
     CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES, NewAccount,
-    NewCredential, RenameAccountOutcome, RevokeTokenOutcome, StoreError, StoredSecret,
-    WebhookChange,
+    NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome, RevokeTokenOutcome,
+    SecretHash, StoreError, StoredSecret, WebhookChange,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ),
     ("rename_account", &[AuditKind::AccountRenamed]),
     ("set_account_review", &[AuditKind::AccountReviewChanged]),
+    ("set_account_four_eyes", &[AuditKind::AccountFourEyesChanged]),
     ("set_account_disabled", &[AuditKind::AccountDisabled, AuditKind::AccountEnabled]),
     (
         "delete_account",
@@ -51,6 +52,8 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ("revoke_token", &[AuditKind::CredentialCreated, AuditKind::CredentialRevoked]),
     ("rotate_credential", &[AuditKind::CredentialRotated]),
     ("revoke_credential", &[AuditKind::CredentialRevoked]),
+    ("create_console_link", &[AuditKind::ConsoleLinkCreated]),
+    ("redeem_console_link", &[AuditKind::ConsoleLinkCreated, AuditKind::CredentialCreated]),
     ("create_webhook", &[AuditKind::WebhookCreated]),
     ("change_webhook", &[AuditKind::WebhookChanged]),
     ("rotate_webhook", &[AuditKind::WebhookSecretRotated]),
@@ -60,8 +63,8 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
 /// Methods that read only.
 const READING: &str = "account accounts active_tokens audit_entries check_clock check_integrity \
     count_templates credential credential_epoch credentials deliveries events has_had_accounts \
-    idempotency_record list media media_chunk name_conflict newest_event phone_owner phones ping \
-    poll_events sample statistics template template_with_text translations upload version versions \
+    idempotency_record languages list media media_chunk name_conflict newest_event phone_owner phones ping \
+    poll_events sample session statistics template template_with_text translations upload version versions \
     webhook webhooks webhooks_with_work";
 
 /// Methods whose changes are events of templates.
@@ -72,7 +75,8 @@ const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates
 /// and retention. `record_attempt` appends an entry when it disables an endpoint.
 const UPKEEP: &str = "accept_clock append_upload backup begin_upload cancel_upload \
     count_stored_bytes delete_expired_events delete_expired_records index_account lease_delivery \
-    observe_clock record_attempt record_credential_use replay update_search_index";
+    observe_clock record_attempt record_credential_use \
+    record_session_use end_session start_session replay update_search_index";
 
 async fn entries(store: &Shared, account: Option<AccountId>) -> Vec<AuditEntry> {
     store.audit_entries(account, 0, 1_000).await.unwrap()
@@ -84,6 +88,11 @@ fn author() -> Author {
 
 fn token(text: &str) -> NewCredential {
     NewCredential { name: format!("{text} job"), ..secret(CredentialKind::Token, text) }
+}
+
+fn link(account: AccountId, text: &str) -> NewConsoleLink {
+    let name = "Mira".to_owned();
+    NewConsoleLink { account, hash: SecretHash::of(text), scopes: Scopes::DEFAULT, name }
 }
 
 /// Calls a method so that it changes something.
@@ -104,6 +113,18 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
         }
         "set_account_review" => {
             assert!(store.set_account_review(id, Review::Manual, author()).await.unwrap());
+        }
+        "set_account_four_eyes" => {
+            assert!(store.set_account_four_eyes(id, true, author()).await.unwrap());
+        }
+        "create_console_link" => {
+            assert!(store.create_console_link(link(id, "unused"), author()).await.unwrap());
+        }
+        "redeem_console_link" => {
+            assert!(store.create_console_link(link(id, "used"), author()).await.unwrap());
+            let [link, token, session] = ["used", "token", "session"].map(SecretHash::of);
+            let redeemed = store.redeem_console_link(link, token, session, noon(6)).await.unwrap();
+            assert!(matches!(redeemed, RedeemLinkOutcome::Redeemed(_)), "{redeemed:?}");
         }
         "set_account_disabled" => {
             assert!(store.set_account_disabled(id, true, author()).await.unwrap());
@@ -386,7 +407,7 @@ async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_ad
     let migrated = entries(&store, None).await.pop().unwrap();
     assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
     assert_eq!((migrated.account, &*migrated.subject), (None, ""));
-    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 5}));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 6}));
     // An instance of the earlier release still runs.
     client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
     let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();

@@ -26,7 +26,7 @@ pub(crate) async fn read_all(store: &Shared, query: ListQuery) -> Vec<TemplateId
         let page = store.list(ListQuery { after, ..query.clone() }).await.unwrap();
         assert!(page.templates.len() <= query.limit);
         ids.extend(page.templates.iter().map(|it| it.id));
-        if !page.has_older {
+        if !page.has_next {
             return ids;
         }
         assert_eq!(page.templates.len(), query.limit, "only the last page may be short");

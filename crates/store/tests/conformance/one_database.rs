@@ -99,9 +99,11 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
     let accents = "UPDATE found_by SET words = replace(words::text, 'paques', 'pâques')::tsvector";
     let before = "ALTER TABLE followed DROP indexed, DROP scanned; ALTER TABLE account \
                   DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
-                  DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at; \
+                  DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at, DROP four_eyes; DROP TABLE console_session, \
+                  console_link; \
                   ALTER TABLE credential DROP name, DROP last_used_at; \
                   ALTER TABLE event DROP trace; DROP TABLE audit; DROP FUNCTION audit_is_append_only; \
+                  DROP INDEX template_awaiting_review; \
                   DELETE FROM galley_schema WHERE version >= 3";
     drop(store);
     database.batch_execute(&format!("{accents}; {before}")).await.unwrap();
@@ -222,7 +224,7 @@ async fn search_results_are_ordered_for_common_and_rare_words() {
         let listing = ListQuery { limit, ..search(account, word) };
         let page = store.list(listing).await.unwrap();
         let ids: Vec<u64> = page.templates.iter().map(|it| seed - it.id.get()).collect();
-        (ids, page.has_older)
+        (ids, page.has_next)
     };
     assert_eq!(found("common", 50).await, ((1..=50).collect(), true));
     assert_eq!(found("old", 50).await, ((22_501..=22_550).collect(), true));

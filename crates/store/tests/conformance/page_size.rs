@@ -52,7 +52,7 @@ async fn page_sizes(store: &Shared, query: ListQuery) -> Vec<Vec<usize>> {
         let page = store.list(ListQuery { after, ..query.clone() }).await.unwrap();
         sizes.push(page.templates.iter().map(|it| it.template.content().len()).collect());
         all.extend(ids(&page));
-        if !page.has_older {
+        if !page.has_next {
             break;
         }
         assert!(!page.templates.is_empty(), "a page before the last one is not empty");
@@ -64,9 +64,9 @@ async fn page_sizes(store: &Shared, query: ListQuery) -> Vec<Vec<usize>> {
         let page = store.list(ListQuery { before, ..query.clone() }).await.unwrap();
         let bytes: usize = page.templates.iter().map(|it| it.template.content().len()).sum();
         assert!(bytes <= MAX_BYTES || page.templates.len() == 1, "{bytes} bytes");
-        assert!(!page.templates.is_empty() || !page.has_newer);
+        assert!(!page.templates.is_empty() || !page.has_previous);
         backwards.splice(0..0, ids(&page));
-        if !page.has_newer {
+        if !page.has_previous {
             break;
         }
     }
@@ -119,5 +119,5 @@ pub(crate) async fn templates_that_do_not_match_take_no_space_on_a_page(store: &
     let name = Some(NameFilter::TranslationGroup(TranslationGroup::of(account, "many")));
     let page = store.list(ListQuery { name, ..search(account, "other") }).await.unwrap();
     assert_eq!(page.templates.iter().map(|it| it.id).collect::<Vec<_>>(), [ids[4], ids[0]]);
-    assert!(!page.has_older);
+    assert!(!page.has_next);
 }

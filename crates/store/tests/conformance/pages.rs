@@ -3,9 +3,12 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category::{self, Authentication, Marketing, Utility},
-    template::{Status, search_terms},
+    template::{Review, Status, edit::Edit, lifecycle::Trigger, search_terms},
 };
-use galley_store::{AppendOutcome, ListQuery, NameFilter, Page, StoredTemplate, TranslationGroup};
+use galley_store::{
+    AppendOutcome, LanguageSummary, ListOrder, ListQuery, NameFilter, NewTemplate, Page,
+    StoredTemplate, TemplateChange, TranslationGroup,
+};
 
 use super::{
     fixture::{Shared, account, change, create, done, new, noon, translation},
@@ -17,17 +20,26 @@ fn ids(page: &Page) -> Vec<TemplateId> {
 }
 
 /// Reads a list forwards to its end and backwards to its start. Checks that both directions return
-/// the same templates and that every page reports correctly whether there are more on either side.
+/// the same templates and that every page reports correctly whether there are more on either side,
+/// in both orders.
 async fn read_both_ways(store: &Shared, query: ListQuery) {
-    let expected = read_all(store, query.clone()).await;
-    let query = ListQuery { check_newer: true, ..query };
+    let mut expected = read_all(store, query.clone()).await;
+    read_in_order(store, query.clone(), &expected).await;
+    expected.reverse();
+    let query = ListQuery { order: ListOrder::OldestFirst, ..query };
+    assert_eq!(read_all(store, query.clone()).await, expected, "{query:?}");
+    read_in_order(store, query, &expected).await;
+}
+
+async fn read_in_order(store: &Shared, query: ListQuery, expected: &[TemplateId]) {
+    let query = ListQuery { check_previous: true, ..query };
     let mut forwards: Vec<Page> = Vec::new();
     loop {
         let after = forwards.last().and_then(|page| page.templates.last()).map(|it| it.id);
         let page = store.list(ListQuery { after, ..query.clone() }).await.unwrap();
-        assert_eq!(page.has_newer, after.is_some(), "{query:?}");
+        assert_eq!(page.has_previous, after.is_some(), "{query:?}");
         forwards.push(page);
-        if forwards.last().is_some_and(|page| !page.has_older) {
+        if forwards.last().is_some_and(|page| !page.has_next) {
             break;
         }
     }
@@ -36,11 +48,13 @@ async fn read_both_ways(store: &Shared, query: ListQuery) {
     let (mut before, mut backwards) = (last, Vec::new());
     while let Some(cursor) = before {
         let page = store.list(ListQuery { before, ..query.clone() }).await.unwrap();
-        assert!(page.has_older, "the cursor's template is older than the page: {query:?}");
+        assert!(page.has_next, "the cursor's template follows the page: {query:?}");
         let mut part = ids(&page);
-        assert!(part.is_sorted_by(|one, other| one > other), "newest first: {part:?}");
-        assert!(part.len() == query.limit || !page.has_newer, "{part:?}");
-        before = part.first().copied().filter(|_| page.has_newer);
+        let is_oldest_first = query.order == ListOrder::OldestFirst;
+        let is_sorted = part.is_sorted_by(|one, other| (one < other) == is_oldest_first);
+        assert!(is_sorted, "{query:?}: {part:?}");
+        assert!(part.len() == query.limit || !page.has_previous, "{part:?}");
+        before = part.first().copied().filter(|_| page.has_previous);
         part.extend(backwards.is_empty().then_some(cursor));
         backwards.splice(0..0, part);
     }
@@ -58,6 +72,7 @@ pub(crate) async fn a_list_reads_the_same_forwards_and_backwards(store: &Shared)
             all(mine),
             ListQuery { categories: vec![Marketing, Utility], ..all(mine) },
             ListQuery { languages: vec!["pt_BR".to_owned()], ..all(mine) },
+            ListQuery { awaiting_review: true, ..all(mine) },
             search(mine, "t"),
             ListQuery { statuses: vec![Status::Approved], ..search(mine, "t1") },
             ListQuery {
@@ -88,26 +103,111 @@ pub(crate) async fn a_cursor_stays_valid_after_its_template_is_deleted(store: &S
     for gone in [0, 15, 29] {
         done(store.delete_template(change(account, all_ids[gone])).await.unwrap());
     }
-    let query = ListQuery { limit: 3, check_newer: true, ..all(account) };
+    let query = ListQuery { limit: 3, check_previous: true, ..all(account) };
     let before = |index: usize| ListQuery { before: Some(all_ids[index]), ..query.clone() };
     let page = store.list(before(15)).await.unwrap();
     assert_eq!(ids(&page), all_ids[12..15]);
-    assert!(page.has_older && page.has_newer);
+    assert!(page.has_next && page.has_previous);
     let page = store.list(before(3)).await.unwrap();
     assert_eq!(ids(&page), all_ids[1..3]);
-    assert!(page.has_older && !page.has_newer);
+    assert!(page.has_next && !page.has_previous);
     // No template lies beyond the former newest and oldest one.
     let page = store.list(before(0)).await.unwrap();
-    assert_eq!((ids(&page), page.has_older, page.has_newer), (Vec::new(), true, false));
+    assert_eq!((ids(&page), page.has_next, page.has_previous), (Vec::new(), true, false));
     let after = ListQuery { after: Some(all_ids[29]), ..query.clone() };
     let page = store.list(after).await.unwrap();
-    assert_eq!((ids(&page), page.has_older, page.has_newer), (Vec::new(), false, true));
+    assert_eq!((ids(&page), page.has_next, page.has_previous), (Vec::new(), false, true));
     let first = ListQuery { after: Some(all_ids[0]), ..query.clone() };
     let page = store.list(first.clone()).await.unwrap();
-    assert_eq!((ids(&page), page.has_newer), (all_ids[1..4].to_vec(), false));
-    // Without `check_newer`, `has_newer` stays false.
-    let unchecked = ListQuery { after: Some(all_ids[15]), check_newer: false, ..query };
-    assert!(!store.list(unchecked).await.unwrap().has_newer);
+    assert_eq!((ids(&page), page.has_previous), (all_ids[1..4].to_vec(), false));
+    // Without `check_previous`, `has_previous` stays false.
+    let unchecked = ListQuery { after: Some(all_ids[15]), check_previous: false, ..query };
+    assert!(!store.list(unchecked).await.unwrap().has_previous);
+}
+
+async fn edit(store: &Shared, change: TemplateChange) {
+    let content = r#"{"components":[{"type":"BODY","text":"other word"}]}"#;
+    let edit = Edit::Replace { content: Some(content.to_owned()), category: None };
+    done(store.edit_template(change, edit).await.unwrap());
+}
+
+async fn transition(store: &Shared, change: TemplateChange, trigger: Trigger) {
+    done(store.review_template(change, trigger, None).await.unwrap());
+}
+
+pub(crate) async fn a_list_of_templates_that_await_review_includes_paused_ones(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    let pending = |account: AccountId, name: &str| NewTemplate {
+        review: Review::Manual,
+        ..template_with(account, name, "en_US", "UTILITY", "word")
+    };
+    create(store, template_with(mine, "approved", "en_US", "UTILITY", "word")).await;
+    create(store, pending(mine, "first")).await;
+    let paused = create(store, template_with(mine, "paused", "pt_BR", "UTILITY", "word")).await;
+    edit(store, change(mine, paused)).await;
+    transition(store, change(mine, paused), Trigger::Pause).await;
+    let edited = create(store, template_with(mine, "edited", "en_US", "MARKETING", "word")).await;
+    edit(store, change(mine, edited)).await;
+    let off = create(store, pending(mine, "disabled")).await;
+    transition(store, change(mine, off), Trigger::Disable).await;
+    let deleted = create(store, pending(mine, "deleted")).await;
+    done(store.delete_template(change(mine, deleted)).await.unwrap());
+    create(store, pending(theirs, "theirs")).await;
+    update_index(store).await;
+
+    let waiting = ListQuery { awaiting_review: true, ..all(mine) };
+    let oldest = ListQuery { order: ListOrder::OldestFirst, ..waiting.clone() };
+    assert_eq!(names(store, oldest).await, ["first", "paused", "edited"]);
+    for (query, expected) in [
+        (waiting.clone(), &["edited", "paused", "first"][..]),
+        (ListQuery { statuses: vec![Status::Paused], ..waiting.clone() }, &["paused"]),
+        (ListQuery { categories: vec![Utility], ..waiting.clone() }, &["paused", "first"]),
+        (ListQuery { languages: vec!["pt_BR".to_owned()], ..waiting.clone() }, &["paused"]),
+        (ListQuery { updated_before: Some(noon(0)), ..waiting.clone() }, &[]),
+        (
+            ListQuery { words: vec!["wor".to_owned()], ..waiting.clone() },
+            &["edited", "paused", "first"],
+        ),
+        (
+            ListQuery {
+                words: vec!["other".to_owned()],
+                statuses: vec![Status::Pending],
+                ..waiting.clone()
+            },
+            &["edited"],
+        ),
+    ] {
+        assert_eq!(names(store, query.clone()).await, expected, "{query:?}");
+        let count = store.count_templates(query.clone()).await.unwrap();
+        assert_eq!(count, expected.len() as u64, "{query:?}");
+    }
+    transition(store, change(mine, paused), Trigger::Approve).await;
+    assert_eq!(names(store, waiting).await, ["edited", "first"]);
+}
+
+pub(crate) async fn the_languages_of_several_names_say_which_match_a_list(store: &Shared) {
+    let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
+    for (name, language) in [("x", "en_US"), ("y", "en_US"), ("x", "de_DE"), ("z", "en_US")] {
+        create(store, translation(mine, name, language, Utility)).await;
+    }
+    create(store, translation(theirs, "x", "fr_FR", Utility)).await;
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    for (query, matching) in [
+        (all(mine), &["x de_DE", "y en_US", "x en_US"][..]),
+        (ListQuery { languages: words(&["en_US"]), ..all(mine) }, &["y en_US", "x en_US"]),
+        (ListQuery { words: words(&["x"]), ..all(mine) }, &["x de_DE", "x en_US"]),
+        (ListQuery { awaiting_review: true, ..all(mine) }, &[]),
+    ] {
+        let names = words(&["x", "y", "unknown"]);
+        let found = store.languages(query.clone(), names).await.unwrap();
+        let shown = |it: &LanguageSummary| format!("{} {}", it.name, it.language);
+        let all: Vec<String> = found.iter().map(shown).collect();
+        assert_eq!(all, ["x de_DE", "y en_US", "x en_US"], "{query:?}");
+        let matches: Vec<String> = found.iter().filter(|it| it.is_match).map(shown).collect();
+        assert_eq!(matches, matching, "{query:?}");
+        assert!(found.iter().all(|it| it.state.version == 1 && it.category == Utility));
+    }
+    assert_eq!(store.languages(all(mine), Vec::new()).await.unwrap(), []);
 }
 
 pub(crate) async fn a_filter_with_several_values_matches_any_of_them(store: &Shared) {

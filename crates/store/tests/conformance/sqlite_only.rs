@@ -367,7 +367,8 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
          account DROP COLUMN counting; \
          DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-         DROP TABLE audit; ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential \
+         DROP TABLE console_session; DROP TABLE console_link; ALTER TABLE account DROP COLUMN \
+         four_eyes; DROP TABLE audit; ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential \
          DROP COLUMN name; ALTER TABLE credential DROP COLUMN last_used_at; ALTER TABLE event \
          DROP COLUMN trace; DROP TABLE clock_guard; PRAGMA user_version = 6",
     )

@@ -1,12 +1,10 @@
 //! `galley webhook test`: sends one signed test event to an endpoint and shows the response.
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use galley_domain::webhook::delivery::DeliveryOutcome;
-use galley_server::delivery::{
-    Failure, FailureKind, NameCause, ResponseStart, SystemResolver, TestReport,
-};
+use galley_server::delivery::{Failure, FailureKind, NameCause, ResponseStart, TestReport};
 use galley_store::Webhook;
 use serde_json::Value;
 
@@ -23,11 +21,11 @@ pub(crate) async fn test(
 ) -> anyhow::Result<ExitCode> {
     let (account, id) = endpoint.ids(context).await?;
     let webhook = context.store.webhook(account, id).await?.with_context(|| no_webhook(id))?;
-    let request = settings.context().test_request(&webhook, context.now).context(
+    let (delivery, client) = settings.context_and_client();
+    let request = delivery.test_request(&webhook, context.now).context(
         "the test event cannot be signed: set the GALLEY_SECRET_KEY of the service, or replace the \
          secret with `galley webhook rotate`",
     )?;
-    let client = settings.client(Arc::new(SystemResolver::new()));
     let report = client.post_test(request).await;
     let is_accepted = matches!(&report.response, Ok(response) if is_accepted(response.status));
     table::print_one(context.json, &members(&webhook, &report, context.json));

@@ -152,6 +152,11 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
         EventType::Resumed => Trigger::Resume,
         EventType::Disabled => Trigger::Disable,
         EventType::Deleted => Trigger::Delete,
+        EventType::Archived => Trigger::Archive,
+        EventType::Unarchived => Trigger::Unarchive,
+        EventType::Flagged => Trigger::Flag,
+        EventType::QualityChanged => Trigger::Quality,
+        EventType::CategoryAnnounced => Trigger::AnnounceCategory,
         EventType::WebhookDisabled => return None,
     };
     let (after, event) = state.apply(trigger, review).ok()?;

@@ -16,10 +16,12 @@ use crate::{
 
 const CODE_MAX: usize = 15;
 
+/// A sample of a code.
+pub(crate) const SAMPLE_CODE: &str = "123456";
+
 /// Fills a message that delivers a code: the texts and the components to send.
 ///
-/// WhatsApp generates the texts in the language of the template. The texts returned here are
-/// Galley's own, always in English, and only approximate what the recipient sees.
+/// WhatsApp generates the texts in the language of the template; see [`body_text`].
 pub(super) fn fill<'a>(
     components: &Components<'_, 'a>,
     values: &ValueReader<'a, '_>,
@@ -44,9 +46,7 @@ pub(super) fn fill<'a>(
     let Some(code) = read_code(&values.field("body"), violations) else {
         return (texts, Vec::new());
     };
-    let advice = components.body.and_then(|it| it.get("add_security_recommendation"));
-    let advice = if let Some(Json::Bool(true)) = advice { " Keep it to yourself." } else { "" };
-    texts.body = Some(format!("Your code is {code}.{advice}").into());
+    texts.body = Some(body_text(components.body).replace("{{1}}", code).into());
     let mut sent = vec![Component::Body { parameters: vec![Parameter::text(code)] }];
     for (index, button) in array_field(components.buttons, "buttons").iter().enumerate() {
         match (str_field(button, "type"), text_field(button, "text")) {
@@ -65,12 +65,29 @@ pub(super) fn fill<'a>(
     (texts, sent)
 }
 
+/// The text of a body, in which the code is `{{1}}`. It is Galley's own, always in English, and only
+/// approximates what the recipient sees.
+pub(crate) fn body_text(component: Option<&Json<'_>>) -> &'static str {
+    match component.and_then(|it| it.get("add_security_recommendation")) {
+        Some(Json::Bool(true)) => "Your code is {{1}}. Keep it to yourself.",
+        _ => "Your code is {{1}}.",
+    }
+}
+
+/// The text of a footer without one: when the code expires. Galley's own, as [`body_text`] is.
+pub(crate) fn footer_text(footer: &Json<'_>) -> Option<String> {
+    let minutes = footer.get("code_expiration_minutes")?.as_i64()?;
+    let plural = if minutes == 1 { "" } else { "s" };
+    Some(format!("The code is good for {minutes} minute{plural}."))
+}
+
 /// The code: the only value of the body, as a string or in a list.
 fn read_code<'a>(
     value: &ValueReader<'a, '_>,
     violations: &mut ViolationCollector,
 ) -> Option<&'a str> {
-    let expected = || ExpectedValue { description: "the code".to_owned(), sample: Some("123456") };
+    let expected =
+        || ExpectedValue { description: "the code".to_owned(), sample: Some(SAMPLE_CODE) };
     let check = |code: &str| value::check_line(code, CODE_MAX);
     match value.value() {
         None | Some(Json::Array(_)) => {
@@ -93,10 +110,10 @@ fn footer<'a>(footer: &Json<'a>, violations: &mut ViolationCollector) -> Option<
     if let Some(text) = text_field(footer, "text") {
         return Some(text);
     }
-    let minutes = footer.get("code_expiration_minutes")?.as_i64();
-    if minutes.is_none() {
+    footer.get("code_expiration_minutes")?;
+    let text = footer_text(footer);
+    if text.is_none() {
         report_unknown("component", Some("FOOTER"), violations);
     }
-    let plural = if minutes == Some(1) { "" } else { "s" };
-    minutes.map(|minutes| format!("The code is good for {minutes} minute{plural}.").into())
+    text.map(Cow::Owned)
 }

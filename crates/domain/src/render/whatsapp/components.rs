@@ -9,26 +9,26 @@ use crate::{
 
 /// The component of each type, if there is one.
 #[derive(Default)]
-pub(super) struct Components<'t, 'a> {
-    pub(super) header: Option<&'t Json<'a>>,
-    pub(super) body: Option<&'t Json<'a>>,
-    pub(super) footer: Option<&'t Json<'a>>,
-    pub(super) buttons: Option<&'t Json<'a>>,
-    pub(super) offer: Option<&'t Json<'a>>,
-    pub(super) carousel: Option<&'t Json<'a>>,
-    pub(super) call_permission: Option<&'t Json<'a>>,
+pub(crate) struct Components<'t, 'a> {
+    pub(crate) header: Option<&'t Json<'a>>,
+    pub(crate) body: Option<&'t Json<'a>>,
+    pub(crate) footer: Option<&'t Json<'a>>,
+    pub(crate) buttons: Option<&'t Json<'a>>,
+    pub(crate) offer: Option<&'t Json<'a>>,
+    pub(crate) carousel: Option<&'t Json<'a>>,
+    pub(crate) call_permission: Option<&'t Json<'a>>,
 }
 
 impl<'t, 'a> Components<'t, 'a> {
     /// Whether the body is the only component.
-    pub(super) fn has_only_body(&self) -> bool {
+    pub(crate) fn has_only_body(&self) -> bool {
         let Self { header, body: _, footer, buttons, offer, carousel, call_permission } = self;
         let others = [header, footer, buttons, offer, carousel, call_permission];
         others.iter().all(|it| it.is_none())
     }
 
     /// The components of a template or card. Reports unknown types and duplicates.
-    pub(super) fn of(parent: &'t Json<'a>, violations: &mut ViolationCollector) -> Self {
+    pub(crate) fn of(parent: &'t Json<'a>, violations: &mut ViolationCollector) -> Self {
         let mut found = Self::default();
         let components = array_field(Some(parent), "components");
         if components.is_empty() {

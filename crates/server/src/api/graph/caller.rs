@@ -175,6 +175,7 @@ impl<S: RequiredScope> Caller<S> {
             scope: S::SCOPE,
             token: hash,
             key: None,
+            is_session: false,
         });
         Ok(Self {
             account,

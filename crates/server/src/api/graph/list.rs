@@ -27,8 +27,7 @@ use crate::{
 };
 
 /// Statuses of WhatsApp that no template in Galley has.
-const UNUSED_STATUSES: [&str; 5] =
-    ["ARCHIVED", "DELETED", "IN_APPEAL", "LIMIT_EXCEEDED", "PENDING_DELETION"];
+const UNUSED_STATUSES: [&str; 4] = ["DELETED", "IN_APPEAL", "LIMIT_EXCEEDED", "PENDING_DELETION"];
 
 /// The quality scores of WhatsApp. Galley does not rate templates: all of them are `UNKNOWN`.
 const QUALITY_SCORES: [&str; 4] = ["GREEN", "YELLOW", "RED", "UNKNOWN"];
@@ -99,10 +98,10 @@ fn write_paging(out: &mut String, app: &App, caller: &Caller<Read>, query: &Quer
         cursors.unescaped("before", &before);
         cursors.unescaped("after", &after);
     });
-    if found.has_newer {
+    if found.has_previous {
         paging.string("previous", &query.page_url(&list, &caller.secret, ("before", &before)));
     }
-    if found.has_older {
+    if found.has_next {
         paging.string("next", &query.page_url(&list, &caller.secret, ("after", &after)));
     }
     paging.close();
@@ -136,7 +135,7 @@ fn list_query(caller: &Caller<Read>, query: &Query) -> Result<Option<ListQuery>,
         // A client that sends both cursors read the last page forwards.
         before: if after.is_some() { None } else { query.cursor("before")? },
         after,
-        check_newer: true,
+        check_previous: true,
         ..ListQuery::new(account, query.limit()?)
     };
     Ok((!no_status && !no_quality).then_some(list_query))

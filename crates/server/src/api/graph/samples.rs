@@ -25,13 +25,6 @@ pub(super) async fn checked<T>(
     read: Result<T, Violations>,
 ) -> Result<T, Problem> {
     let references = sample::references(document.root());
-    let of_samples = samples::violations(app, account, &references).await?;
-    let violations = match read {
-        Ok(read) => match Violations::new(of_samples) {
-            None => return Ok(read),
-            Some(violations) => violations,
-        },
-        Err(violations) => violations.with(of_samples),
-    };
-    Err(invalid(violations, document))
+    let checked = samples::checked(app, account, &references, read).await?;
+    checked.map_err(|violations| invalid(violations, document))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use galley_domain::{
     document::{Document, Json, Member, raw},
     template::{Status, sample},
-    webhook::graph_rejection_reason,
+    webhook::RejectionReason,
 };
 use galley_store::{Account, StoredTemplate};
 
@@ -245,7 +245,7 @@ fn rejected_reason(stored: &StoredTemplate) -> &'static str {
     if stored.state.newest_status != Status::Rejected {
         return "NONE";
     }
-    graph_rejection_reason(stored.reason.as_deref())
+    RejectionReason::of(stored.reason.as_deref()).as_str()
 }
 
 /// The response to an edit. It has more members than Meta's, because some clients require a name and

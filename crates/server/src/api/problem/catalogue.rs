@@ -70,6 +70,14 @@ catalogue! {
         "Use a token with the scope that the detail names. `galley token create --scopes` creates one.";
     AccountDisabled FORBIDDEN "account-disabled" "The account is disabled"
         "Contact the operator of this service. `galley account enable` enables the account again.";
+    SessionEnded UNAUTHORIZED "session-ended" "The console session has ended"
+        "Sign in again. A session ends after 2 hours without use, after 12 hours, when its token is revoked or expires, and when the account is disabled.";
+    InvalidLink UNAUTHORIZED "invalid-link" "The console link is not valid"
+        "A link works once, within 60 seconds. `galley console` creates a new one.";
+    CrossSite FORBIDDEN "cross-site" "Another site has caused the request"
+        "Nothing was done. Only pages of the console change something here. If this is the console, set `public_url` to the address in the browser.";
+    FourEyes FORBIDDEN "four-eyes" "A second person has to decide"
+        "Nothing was done. Let another token than the one that created the version approve or reject it. The operator creates tokens with `galley token create`, and changes the rule with `galley account change --four-eyes`.";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body must be JSON in UTF-8"
         "Send `Content-Type: application/json` and no Content-Encoding.";
     TooLarge PAYLOAD_TOO_LARGE "too-large" "The request body is too large"
@@ -87,7 +95,7 @@ catalogue! {
     IdempotencyKeyReused UNPROCESSABLE_ENTITY "idempotency-key-reused" "The Idempotency-Key belongs to another request"
         "Use a new key for a new request. To repeat a request, send exactly the same bytes.";
     WrongSurface CONFLICT "wrong-surface" "The account uses another API surface"
-        "Nothing was done. Accounts with the rulebook `whatsapp` create and edit templates under `/{version}/`, with the calls of WhatsApp's Graph API. Accounts with the rulebook `v1` use API v1.0.";
+        "Nothing was done. The calls of WhatsApp's Graph API under `/{version}/` are for accounts with the rulebook `whatsapp`. Accounts with the rulebook `v1` use API v1.0.";
     NameTaken CONFLICT "name-taken" "The name is already in use"
         "Choose another name. If `existing_id` is present, the template belongs to your own account.";
     TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"

@@ -6,6 +6,7 @@ use galley_domain::document::MAX_SAFE_INTEGER;
 use crate::{
     api::{
         auth::{Audit, Caller},
+        base_path::BasePath,
         json,
         problem::Problem,
         query::{Parameters, parse_digits},
@@ -16,8 +17,8 @@ use crate::{
 
 pub(crate) const FEED: &str = "/api/v1.0/{phone_number_id}/{key}/audit";
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route(FEED, get(list))
+pub(crate) fn routes(base: BasePath) -> Router<App> {
+    Router::new().route(&base.at(FEED), get(list))
 }
 
 async fn list(

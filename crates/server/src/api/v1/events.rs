@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::api::{
     auth::{Caller, Read},
+    base_path::BasePath,
     json,
     problem::Problem,
     query::{CheckedParameters, Parameters, bad_request, parse_digits},
@@ -30,8 +31,8 @@ pub(crate) const LATEST: &str = "latest";
 /// Part of the request timeout that is reserved for the response.
 const RESPONSE_MARGIN: Duration = Duration::from_secs(1);
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route(FEED, get(list))
+pub(crate) fn routes(base: BasePath) -> Router<App> {
+    Router::new().route(&base.at(FEED), get(list))
 }
 
 async fn list(

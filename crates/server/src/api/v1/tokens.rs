@@ -7,8 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get},
 };
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use galley_domain::{document::Document, token::NewToken};
+use galley_domain::{account, document::Document, token::NewToken};
 use galley_store::{
     Credential, CredentialKind, IssueTokenOutcome, NewCredential, RevokeTokenOutcome, SecretHash,
 };
@@ -17,6 +16,7 @@ use jiff::Timestamp;
 use crate::{
     api::{
         auth::{Caller, Credentials},
+        base_path::BasePath,
         body::JsonBody,
         json,
         problem::{Problem, ProblemKind},
@@ -29,11 +29,10 @@ use crate::{
 pub(crate) const COLLECTION: &str = "/api/v1.0/{phone_number_id}/{key}/tokens";
 pub(crate) const ITEM: &str = "/api/v1.0/{phone_number_id}/{key}/tokens/{id}";
 
-/// The prefix of tokens, by which people and secret scanners recognise them.
-const PREFIX: &str = "gt_";
-
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route(COLLECTION, get(list).post(create)).route(ITEM, delete(revoke))
+pub(crate) fn routes(base: BasePath) -> Router<App> {
+    Router::new()
+        .route(&base.at(COLLECTION), get(list).post(create))
+        .route(&base.at(ITEM), delete(revoke))
 }
 
 async fn list(
@@ -68,6 +67,10 @@ async fn create(
     let issued = app.store().issue_token(caller.account.id, new, caller.author(now)).await?;
     let id = match issued {
         IssueTokenOutcome::Issued(id) => id,
+        IssueTokenOutcome::FourEyes => {
+            let detail = "Nothing was done. While the account needs a second person for decisions, only the operator creates tokens, with `galley token create`.";
+            return Err(Problem::of(ProblemKind::FourEyes).detail(detail));
+        }
         refused => return Err(Problem::of(refusal(refused))),
     };
     let token = Credential {
@@ -98,6 +101,7 @@ fn refusal(refused: IssueTokenOutcome) -> ProblemKind {
         IssueTokenOutcome::CallerExpired => ProblemKind::TokenExpired,
         IssueTokenOutcome::ExceedsCaller => ProblemKind::TokenExceedsCaller,
         IssueTokenOutcome::AccountDisabled => ProblemKind::AccountDisabled,
+        IssueTokenOutcome::FourEyes => ProblemKind::FourEyes,
         IssueTokenOutcome::NotFound => ProblemKind::TokenUnknown,
         // A random secret is never taken twice.
         IssueTokenOutcome::SecretTaken | IssueTokenOutcome::Issued(_) => ProblemKind::Internal,
@@ -123,11 +127,10 @@ fn permitted_expiry(caller: &Credential, wanted: &NewToken) -> Result<Option<Tim
     }
 }
 
-/// A new secret: the prefix followed by 192 random bits.
 fn new_secret(app: &App) -> String {
-    let mut bytes = [0; 24];
-    app.webhooks().random.fill(&mut bytes);
-    format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    let mut random = [0; 32];
+    app.webhooks().random.fill(&mut random);
+    account::new_secret(account::prefix::TOKEN, random)
 }
 
 async fn revoke(State(app): State<App>, caller: Caller<Credentials>) -> Result<Response, Problem> {

@@ -140,15 +140,18 @@ impl Connection {
 
     /// Reads the rest of the response. Returns whether the connection can be reused.
     pub(super) async fn finish(&mut self, response: ResponseHead, deadline: Instant) -> bool {
-        if response.status == StatusCode::SWITCHING_PROTOCOLS
-            || self.opened.elapsed() > MAX_CONNECTION_AGE
-        {
+        if !is_reusable(response.status, self.opened.elapsed()) {
             return false;
         }
         let deadline = deadline.min(Instant::now() + DRAIN_TIMEOUT);
         let finished = async { drain(response.body).await && self.sender.ready().await.is_ok() };
         timeout_at(deadline, finished).await.unwrap_or(false)
     }
+}
+
+/// Whether a connection of this age can be reused after a response with this status.
+fn is_reusable(status: u16, age: Duration) -> bool {
+    status != StatusCode::SWITCHING_PROTOCOLS && age <= MAX_CONNECTION_AGE
 }
 
 impl Poolable for Connection {
@@ -198,9 +201,9 @@ async fn connect(target: &ResolvedTarget, deadline: Instant) -> Result<TcpStream
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for (index, address) in target.addresses.iter().enumerate() {
         let now = Instant::now();
-        let untried = u32::try_from(target.addresses.len() - index).unwrap_or(u32::MAX);
-        let share = now + deadline.saturating_duration_since(now) / untried;
-        last = match timeout_at(share, TcpStream::connect(address)).await {
+        let remaining = deadline.saturating_duration_since(now);
+        let share = share_of(remaining, target.addresses.len(), index);
+        last = match timeout_at(now + share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 // A request is a single write, so Nagle's algorithm would only delay it.
                 stream.set_nodelay(true).ok();
@@ -215,6 +218,11 @@ async fn connect(target: &ResolvedTarget, deadline: Instant) -> Result<TcpStream
         _ => FailureKind::Unreachable,
     };
     Err(Failure::new(kind, format!("Could not connect to the receiver: {last}.")))
+}
+
+/// The share of the remaining time for the address at this index.
+fn share_of(remaining: Duration, addresses: usize, index: usize) -> Duration {
+    remaining / u32::try_from(addresses - index).unwrap_or(u32::MAX)
 }
 
 fn server_name(url: &Url) -> Option<ServerName<'static>> {
@@ -255,4 +263,24 @@ fn broken(error: &hyper::Error) -> Failure {
         "The receiver closed the connection before it responded.".to_owned()
     };
     Failure::new(FailureKind::Broken, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_reused_while_its_address_was_checked_lately_and_the_protocol_stays() {
+        assert!(is_reusable(200, MAX_CONNECTION_AGE));
+        assert!(!is_reusable(200, MAX_CONNECTION_AGE + Duration::from_millis(1)));
+        assert!(!is_reusable(101, Duration::ZERO));
+    }
+
+    #[test]
+    fn each_address_gets_an_equal_share_of_the_time() {
+        let seconds = Duration::from_secs;
+        assert_eq!(share_of(seconds(9), 3, 0), seconds(3));
+        assert_eq!(share_of(seconds(6), 3, 1), seconds(3));
+        assert_eq!(share_of(seconds(9), 3, 2), seconds(9), "the others failed at once");
+    }
 }

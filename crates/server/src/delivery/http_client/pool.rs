@@ -213,4 +213,15 @@ mod tests {
         }
         assert_eq!(idle_set.idle.len(), MAX_IDLE);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn expired_connections_are_dropped_even_if_no_request_follows() {
+        let pool = Pool::new();
+        pool.put(origin("https://a.example"), Fake(1, false));
+        let idle = || pool.with_lock(|idle_set| idle_set.idle.len());
+        assert_eq!(idle(), 1);
+        // The sweeper's timer is due before this one.
+        sleep_until(Instant::now() + IDLE_TIMEOUT + Duration::from_secs(1)).await;
+        assert_eq!(idle(), 0);
+    }
 }

@@ -94,3 +94,37 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MeteredStream<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_fail_beyond_the_limit_and_writes_are_not_counted() {
+        let (stream, mut peer) = duplex(64);
+        let meter = ReadMeter::default();
+        let mut stream = MeteredStream { stream, meter: meter.clone() };
+        meter.restart(4);
+        stream.write_all(b"a request").await.unwrap();
+        let mut request = [0; 9];
+        peer.read_exact(&mut request).await.unwrap();
+        assert_eq!(&request, b"a request");
+        assert!(!meter.has_read());
+        peer.write_all(b"12345").await.unwrap();
+        // One buffer: what it holds already is not read again.
+        let mut read = Vec::with_capacity(64);
+        for _ in 0..2 {
+            (&mut stream).take(2).read_buf(&mut read).await.unwrap();
+        }
+        assert_eq!((&read[..], meter.is_exceeded()), (&b"1234"[..], false));
+        assert!(stream.read_buf(&mut read).await.is_err());
+        assert!(meter.is_exceeded());
+        meter.restart(0);
+        peer.write_all(b"without a limit").await.unwrap();
+        assert_eq!(stream.read_buf(&mut read).await.unwrap(), 15);
+        stream.shutdown().await.unwrap();
+        assert_eq!(peer.read(&mut request).await.unwrap(), 0, "the peer sees the end");
+    }
+}

@@ -7,11 +7,11 @@ use axum::{
 };
 use galley_domain::{
     document::Document,
-    template::{edit::Edit, review::Decision},
+    template::{edit::Edit, review::Decision, sample},
 };
-use galley_store::{Actor, TemplateChange};
+use galley_store::{Actor, ChangeOutcome, TemplateChange};
 
-use super::template_response;
+use super::{edit_rulebook, template_response};
 use crate::{
     api::{
         add_warning_count,
@@ -20,35 +20,93 @@ use crate::{
         conditional::IfMatch,
         outcomes,
         problem::{Problem, ProblemKind},
+        samples,
     },
     app::App,
 };
 
+/// Maximum number of attempts of an edit that conflicts with concurrent edits.
+const MAX_EDIT_ATTEMPTS: usize = 8;
+
+/// Edits a template by the rulebook of its account. Some rules apply to the edit together with the
+/// fields that it omits: such an edit is valid only for the revision that was read, and is tried again
+/// if that has changed.
 pub(super) async fn edit(
     State(app): State<App>,
     caller: Caller<Write>,
     IfMatch(expected): IfMatch,
     body: JsonBody,
 ) -> Result<Response, Problem> {
-    caller.require_v1_rulebook()?;
-    let (edit, warnings) = {
-        let document = body.process(&app, Document::parse).await?;
-        // The fields that an edit cannot change never change, so the transaction need not compare
-        // them.
-        let stored = app.store().template(caller.account.id, caller.template_id()?).await?;
-        let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-        let rulebook = caller.rulebook()?;
-        let check = |_| Edit::check(&document, rulebook, &stored.template);
-        let (edit, warnings) = body.process(&app, check).await;
-        (edit?, warnings.count())
-    };
-    let is_restored = matches!(edit, Edit::Restore(_));
-    drop(body);
-    let changed = app.store().edit_template(change(&app, &caller, expected)?, edit).await?;
-    let changed = outcomes::changed(changed, "edit")?;
-    // The document of a restored version does not contain what WhatsApp refuses.
+    if !caller.rulebook()?.merges_edits() {
+        let read = read_edit(&app, &caller, &body).await?;
+        drop(body);
+        let change = change(&app, &caller, expected)?;
+        let outcome = app.store().edit_template(change, read.edit).await?;
+        return edited(outcome, read.warnings, read.restores);
+    }
+    for _ in 0..MAX_EDIT_ATTEMPTS {
+        let read = read_edit(&app, &caller, &body).await?;
+        let is_expected = expected.as_ref().is_none_or(|it| it.contains(&read.revision));
+        let revisions = if is_expected { Some(vec![read.revision]) } else { expected.clone() };
+        let change = change(&app, &caller, revisions)?;
+        match app.store().edit_template(change, read.edit).await? {
+            ChangeOutcome::RevisionMismatch(_) if is_expected => {}
+            outcome => return edited(outcome, read.warnings, false),
+        }
+    }
+    Err(Problem::of(ProblemKind::Busy)
+        .detail("Nothing was done: other requests keep editing the template. Try again."))
+}
+
+/// An edit that was read from a body.
+struct ReadEdit {
+    edit: Edit,
+    /// The revision of the template that it was compared with.
+    revision: u64,
+    /// Number of warnings.
+    warnings: usize,
+    /// Whether it restores a version.
+    restores: bool,
+}
+
+async fn read_edit(
+    app: &App,
+    caller: &Caller<Write>,
+    body: &JsonBody,
+) -> Result<ReadEdit, Problem> {
+    let mut document = body.process(app, Document::parse).await?;
+    let account = caller.account.id;
+    // The fields that an edit cannot change never change, so the transaction need not compare
+    // them.
+    let stored = app.store().template(account, caller.template_id()?).await?;
+    let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
+    let rulebook = caller.rulebook()?;
+    let has_samples = rulebook.supports_translations;
+    if has_samples {
+        samples::replace_urls(app, document.root_mut());
+    }
+    let rulebook = edit_rulebook(&document, rulebook);
+    let (edit, warnings) =
+        body.process(app, |_| Edit::check(&document, rulebook, &stored.template)).await;
+    let edit = if has_samples {
+        samples::checked(app, account, &sample::references(document.root()), edit).await?
+    } else {
+        edit
+    }?;
+    let restores = matches!(edit, Edit::Restore(_));
+    Ok(ReadEdit { edit, revision: stored.revision, warnings: warnings.count(), restores })
+}
+
+/// The response to an edit. The document of a restored version does not contain what WhatsApp
+/// refuses: `counts_content` adds the warnings about it.
+fn edited(
+    outcome: ChangeOutcome,
+    warnings: usize,
+    counts_content: bool,
+) -> Result<Response, Problem> {
+    let changed = outcomes::changed(outcome, "edit")?;
     let restored =
-        if is_restored { changed.template.whatsapp_content_warnings().count() } else { 0 };
+        if counts_content { changed.template.whatsapp_content_warnings().count() } else { 0 };
     let mut response = template_response(&changed);
     add_warning_count(&mut response, warnings + restored);
     Ok(response)

@@ -7,10 +7,13 @@ use axum::{
 };
 use galley_domain::{
     document::Document,
-    template::{Checked, Template},
+    template::{
+        Checked, Template,
+        sample::{self, SampleReference},
+    },
     violation::Violations,
 };
-use galley_store::{Actor, CreatedTemplate, NewTemplate};
+use galley_store::{Actor, CreatedTemplate, NewTemplate, TranslationGroup};
 
 use crate::{
     api::{
@@ -21,6 +24,7 @@ use crate::{
         json,
         outcomes::{self, Created},
         problem::Problem,
+        samples,
     },
     app::App,
 };
@@ -31,22 +35,27 @@ pub(super) async fn create(
     key: IdempotencyKey,
     body: JsonBody,
 ) -> Result<Response, Problem> {
-    caller.require_v1_rulebook()?;
-    let call = ["POST", &caller.phone_number_id, "message_templates"];
-    let work = |bytes| (key.for_request(&call, bytes), read(&caller, bytes));
+    let phone = caller.phone_number_id.as_deref().unwrap_or_default();
+    let call = ["POST", phone, "message_templates"];
+    let work = |bytes| (key.for_request(&call, bytes), read(&app, &caller, bytes));
     let (idempotency, read) = body.process(&app, work).await;
-    let CheckedBody { read, warnings } = read?;
+    let CheckedBody { read, samples, warnings } = read?;
     drop(body);
     let idempotency = idempotency?;
     let account = caller.account.id;
+    let read = if samples.is_empty() {
+        read
+    } else {
+        samples::checked(&app, account, &samples, read).await?
+    };
     let outcome = match read {
-        Ok((template, unique_key)) => {
+        Ok(NamedTemplate { template, unique_key, translation_group }) => {
             let new = NewTemplate {
                 account,
                 review: caller.account.review,
-                phone: Some(caller.phone_number_id),
+                phone: caller.phone_number_id,
                 unique_key,
-                translation_group: None,
+                translation_group,
                 template,
                 actor: Actor::Token(caller.token),
                 trace: caller.trace,
@@ -65,24 +74,38 @@ pub(super) async fn create(
 
 /// What is kept of a body while the request waits for the store.
 struct CheckedBody {
-    /// The template with its unique key.
-    read: Result<(Template, String), Violations>,
+    read: Result<NamedTemplate, Violations>,
+    /// The media samples to which the document refers.
+    samples: Vec<SampleReference>,
     /// Number of warnings.
     warnings: usize,
 }
 
-/// Reads a body as a template with its unique key. The parsed document is dropped here, so that it
+/// A template with what its rulebook makes of its name.
+struct NamedTemplate {
+    template: Template,
+    unique_key: String,
+    translation_group: Option<TranslationGroup>,
+}
+
+/// Reads a body as a template of the account's rulebook. The parsed document is dropped here, so that it
 /// takes no memory while the request waits for the store.
-fn read(caller: &Caller<Write>, body: &[u8]) -> Result<CheckedBody, Problem> {
-    let document = Document::parse(body)?;
-    let rulebook = caller.rulebook()?;
+fn read(app: &App, caller: &Caller<Write>, body: &[u8]) -> Result<CheckedBody, Problem> {
+    let mut document = Document::parse(body)?;
+    let (account, rulebook) = (caller.account.id, caller.rulebook()?);
+    let has_translations = rulebook.supports_translations;
+    // Only this rulebook has uploaded samples.
+    if has_translations {
+        samples::replace_urls(app, document.root_mut());
+    }
+    let samples = if has_translations { sample::references(document.root()) } else { Vec::new() };
     let Checked { template, warnings } = Template::check(&document, rulebook);
-    let read = template.map(|template| {
-        let unique_key =
-            (rulebook.unique_key)(caller.account.id, template.name(), template.language());
-        (template, unique_key)
+    let read = template.map(|template| NamedTemplate {
+        unique_key: (rulebook.unique_key)(account, template.name(), template.language()),
+        translation_group: has_translations.then(|| TranslationGroup::of(account, template.name())),
+        template,
     });
-    Ok(CheckedBody { read, warnings: warnings.count() })
+    Ok(CheckedBody { read, samples, warnings: warnings.count() })
 }
 
 /// The response to a create, new or replayed.

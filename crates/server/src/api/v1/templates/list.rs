@@ -2,12 +2,14 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
+    id::TemplateId,
     rulebook::Category,
     template::{Status, search_terms},
     timestamp,
 };
-use galley_store::{ListQuery, NameFilter};
+use galley_store::{ListOrder, ListQuery, NameFilter};
 
+use super::groups;
 use crate::{
     api::{
         auth::{Caller, Read},
@@ -31,6 +33,9 @@ const PARAMETERS: &[&str] = &[
     "q",
     "limit",
     "after",
+    "group",
+    "order",
+    "awaiting_review",
 ];
 
 /// The parameters that take several values.
@@ -47,14 +52,53 @@ pub(super) async fn list(
     let parameters = parameters.only_with_lists(PARAMETERS, LISTS)?;
     let query = list_query(&caller, &parameters)?;
     ensure_own_phones(&app, &caller, &query.phones).await?;
+    let by_name = parameters.parse("group", "`name`", |group| (group == "name").then_some(()))?;
+    if by_name.is_some() {
+        if query.order == ListOrder::OldestFirst {
+            return Err(bad_request(
+                "With `group=name`, names are listed newest first: leave out `order`, or list \
+                 templates without `group`.",
+            ));
+        }
+        return groups::list(&app, caller.rulebook()?, query, &parameters).await;
+    }
+    let order = query.order;
     let listing = search::list(&app, query).await?;
     let page = &listing.page;
-    let after = page.templates.last().map(|template| template.id.to_string());
-    let next = after.as_deref().filter(|_| page.has_older).map(|after| parameters.next_page(after));
+    let after = page.templates.last().map(|template| cursor(order, template.id));
+    let next = after.as_deref().filter(|_| page.has_next).map(|after| parameters.next_page(after));
     let body = view::templates(&page.templates, &Paging { after, next });
     let mut response = json(StatusCode::OK, body);
     listing.report_lag(&mut response);
     Ok(response)
+}
+
+/// Precedes the id in a cursor of a list that begins with the oldest template, so that a cursor of
+/// one order is not used in the other.
+const OLDEST_FIRST_CURSOR: &str = "oldest-";
+
+fn cursor(order: ListOrder, last: TemplateId) -> String {
+    match order {
+        ListOrder::NewestFirst => last.to_string(),
+        ListOrder::OldestFirst => format!("{OLDEST_FIRST_CURSOR}{last}"),
+    }
+}
+
+fn parse_cursor(order: ListOrder, cursor: &str) -> Option<TemplateId> {
+    match order {
+        ListOrder::NewestFirst => cursor,
+        ListOrder::OldestFirst => cursor.strip_prefix(OLDEST_FIRST_CURSOR)?,
+    }
+    .parse()
+    .ok()
+}
+
+fn parse_order(order: &str) -> Option<ListOrder> {
+    match order {
+        "newest" => Some(ListOrder::NewestFirst),
+        "oldest" => Some(ListOrder::OldestFirst),
+        _ => None,
+    }
 }
 
 fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<ListQuery, Problem> {
@@ -64,6 +108,10 @@ fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<L
     })?;
     let any = |text: &str| Some(text.to_owned());
     let (rulebook, account) = (caller.rulebook()?, caller.account.id);
+    let order = parameters.parse("order", "`newest` or `oldest`", parse_order)?.unwrap_or_default();
+    let awaiting_review = parameters
+        .parse("awaiting_review", "`true`", |value| (value == "true").then_some(()))?
+        .is_some();
     Ok(ListQuery {
         name: parameters.text("name").map(|name| NameFilter::for_rulebook(rulebook, account, name)),
         statuses: parameters.parse_list("status", one_of(Status::VALUES), Status::parse)?,
@@ -73,7 +121,13 @@ fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<L
         updated_from: parameters.parse("updated_after", TIMESTAMP, timestamp::parse)?,
         updated_before: parameters.parse("updated_before", TIMESTAMP, timestamp::parse)?,
         words: words.unwrap_or_default(),
-        after: parameters.parse("after", "the `after` cursor of a page", |it| it.parse().ok())?,
+        awaiting_review,
+        order,
+        after: parameters.parse(
+            "after",
+            "the `after` cursor of a page in the same order",
+            |it| parse_cursor(order, it),
+        )?,
         ..ListQuery::new(account, parameters.limit()?)
     })
 }

@@ -80,9 +80,9 @@ pub(super) async fn versions(
 }
 
 /// What [`version_number`] accepts, for messages.
-const VERSION_NUMBER: &str = "the number of a version, 1 or greater";
+pub(super) const VERSION_NUMBER: &str = "the number of a version, 1 or greater";
 
 /// Parses the number of a version, which need not exist.
-fn version_number(text: &str) -> Option<u64> {
+pub(super) fn version_number(text: &str) -> Option<u64> {
     parse_digits(text).filter(|number| (1..=MAX_SAFE_INTEGER).contains(number))
 }

@@ -16,9 +16,10 @@ use galley_domain::{
 use galley_store::{Account, Limit, ListQuery, StoredTemplate};
 use serde::Serialize;
 
+use super::edit_rulebook;
 use crate::{
     api::{
-        auth::{Caller, Write},
+        auth::{Caller, Read},
         body::JsonBody,
         json,
         problem::{Problem, ProblemKind},
@@ -42,7 +43,7 @@ struct ValidationResponse<'a> {
 
 pub(super) async fn validate(
     State(app): State<App>,
-    caller: Caller<Write>,
+    caller: Caller<Read>,
     parameters: Parameters,
     body: JsonBody,
 ) -> Result<Response, Problem> {
@@ -146,7 +147,8 @@ impl ConflictChecks<'_> {
         stored: &StoredTemplate,
         document: &Document<'_>,
     ) -> Result<CheckResult, Problem> {
-        let check = || Edit::check(document, self.rulebook, &stored.template);
+        let rulebook = edit_rulebook(document, self.rulebook);
+        let check = || Edit::check(document, rulebook, &stored.template);
         let (edit, warnings) = self.app.admission().process(self.bytes, check).await;
         let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
         if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.review) {
