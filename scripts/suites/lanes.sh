@@ -9,26 +9,32 @@ trap end_lanes EXIT
 # Runs a command as a step: TITLE COMMAND… Prints its duration. If it fails, the script goes on, and
 # `failed` is 1.
 step() {
-    local title=$1 started=$SECONDS exit_status
+    local title=$1 started=$SECONDS exit_status output
     shift
+    output=$(mktemp -p "$lanes")
     printf '\n== %s\n' "$title"
     # Not in a condition: bash would ignore -e inside.
     set +e
     (
         set -e
         "$@"
-    )
-    exit_status=$?
+    ) 2>&1 | tee "$output"
+    exit_status=${PIPESTATUS[0]}
     set -e
-    conclude "$title" "$started" "$exit_status"
+    conclude "$title" "$started" "$exit_status" "$output"
+    rm "$output"
 }
 
-# Records the result of a step: TITLE STARTED EXIT_STATUS.
+# Records the result of a step: TITLE STARTED EXIT_STATUS OUTPUT.
 conclude() {
     local outcome="$((SECONDS - $2)) s"
     if (($3 != 0)); then
         failed=1
         outcome+=", FAILED"
+        {
+            printf '\n== failed: %s, the end of its output\n' "$1"
+            tail -n 80 "$4"
+        } >>"$lanes/failures"
     fi
     echo "== $1: $outcome"
     echo "$1: $outcome" >>"$lanes/durations"
@@ -66,6 +72,9 @@ print_totals() {
          END { printf "%d passed, %d failed, %d skipped\n", passed, failed, ignored; exit failed + ignored > 0 || passed == 0 }' \
         "$lanes/results" || failed=1
 }
+
+# Prints the end of each failed step's output again: a long log may be kept in part only.
+print_failures() { [[ ! -f $lanes/failures ]] || cat "$lanes/failures"; }
 
 print_durations() {
     printf '\n== durations\n'
