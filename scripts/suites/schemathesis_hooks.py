@@ -333,10 +333,10 @@ def target(case, template, choice):
         unmodified = case.meta.phase.name == "fuzzing" and choice % 4 == 0
         if header in case.headers and not unmodified:
             case.headers[header] = [tag, "*", tag, f'"x", {tag}'][choice % 4]
-    # Few deletions have a tag. Some of those get a wrong one, except in the example phase, which may
-    # send only one.
+    # Few changes have a tag. Some of those get a wrong one, except in the example phase, which may send
+    # only one.
     is_repeated = case.meta.phase.name in ("fuzzing", "stateful")
-    if operation_of(case) == "deleteTemplate" and "If-Match" in case.headers and is_repeated and choice % 6 == 0:
+    if "If-Match" in case.headers and is_repeated and choice % 6 == 0:
         case.headers["If-Match"] = '"0"'
 
 
