@@ -367,7 +367,7 @@ def continue_scenario(case, number, choice):
 def create_for_reading(case, choice):
     template = create_template("APPROVED")
     if "version" in case.query:
-        case.query["version"] = 1 + choice % 2
+        case.query["version"] = 1 + choice % 3
     edit = {"category": "UTILITY"}
     return send("PATCH", f"/message_templates/{template.json()['id']}", edit)
 
@@ -468,7 +468,7 @@ CREATE = {
 
 def adapt_reading(case, template, choice):
     if case.query.get("version", 1) > template["version"]:
-        case.query["version"] = 1 + choice % 2
+        case.query["version"] = 1 + choice % 3
 
 
 def adapt_versions(case, template, choice):
