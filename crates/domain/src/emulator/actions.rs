@@ -42,7 +42,7 @@ pub struct EmulatedTemplate {
     /// Its category.
     pub category: Category,
     /// The category that was announced last. If it equals the category, the change is done.
-    pub correct_category: Option<Category>,
+    pub announced_category: Option<Category>,
     /// Its quality.
     pub quality: Quality,
 }
@@ -117,13 +117,13 @@ pub fn decide(action: Action, before: EmulatedTemplate) -> Option<Applied> {
     let reason = match action {
         Action::Reject(reason) => Some(reason.as_str().to_owned()),
         Action::AnnounceCategory(category) => {
-            after.correct_category = Some(category);
+            after.announced_category = Some(category);
             let is_new = category != before.category && after != before;
             is_new.then(|| Some(category.as_str().to_owned()))?
         }
         Action::ChangeCategory(category) => {
             after.category = category;
-            after.correct_category = Some(category);
+            after.announced_category = Some(category);
             (category != before.category).then_some(None)?
         }
         Action::Quality(quality) => {
@@ -173,7 +173,7 @@ mod tests {
         EmulatedTemplate {
             state: State::initial(Review::Scripted),
             category: Category::Utility,
-            correct_category: None,
+            announced_category: None,
             quality: Quality::Unknown,
         }
     }
@@ -224,7 +224,7 @@ mod tests {
         let changed = decide(change, announced.after).unwrap();
         assert_eq!((changed.event, &changed.reason), (EventType::CategoryChanged, &None));
         assert_eq!(changed.after.category, Category::Marketing);
-        assert_eq!(changed.after.correct_category, Some(Category::Marketing));
+        assert_eq!(changed.after.announced_category, Some(Category::Marketing));
         assert_eq!(changed.after.state, approved().state, "there is no new version");
         for action in [announce, change] {
             assert_eq!(decide(action, changed.after), None, "it has the category already");

@@ -2,20 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{duration, report, text};
+use super::{duration, report, string, text};
 use crate::{
     document::{Document, Json},
-    rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat, StringRule},
+    rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat},
     validation::{reader::Reader, timestamp},
     violation::{Rule, Violation, ViolationCollector, Violations},
 };
 
 /// How far a clock may be ahead of real time: ten years.
 pub const MAX_AHEAD: SignedDuration = SignedDuration::from_secs(3_653 * duration::DAY_SECONDS);
-
-const fn string(format: StringFormat) -> FieldType {
-    FieldType::String(StringRule { max: 40, whatsapp_max: None, multiline: false, format })
-}
 
 /// The schema of the document that moves the clock.
 pub static CLOCK_CHANGE: ObjectSchema = ObjectSchema {
@@ -24,13 +20,13 @@ pub static CLOCK_CHANGE: ObjectSchema = ObjectSchema {
         Field {
             name: "advance",
             presence: Presence::Optional,
-            field_type: string(StringFormat::Free),
+            field_type: string(40, StringFormat::Free),
             about: "Moves the clock forward by this duration, such as `24h`, and lets it stand.",
         },
         Field {
             name: "set",
             presence: Presence::Optional,
-            field_type: string(StringFormat::Timestamp),
+            field_type: string(40, StringFormat::Timestamp),
             about: "Moves the clock forward to this time and lets it stand.",
         },
         Field {

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use jiff::SignedDuration;
 
-use super::recipients::Delivery;
+use super::recipients::MessageFate;
 use crate::{
     id::{AccountId, ParseIdError},
     string_enum::string_enum,
@@ -47,21 +47,21 @@ pub struct StatusStep {
 }
 
 /// The statuses of a message, in the order of their times. A refused send has none.
-pub fn timeline(delivery: Delivery) -> Vec<StatusStep> {
+pub fn timeline(fate: MessageFate) -> Vec<StatusStep> {
     let step = |seconds, status| StatusStep {
         after: SignedDuration::from_secs(seconds),
         status,
         code: None,
     };
     let sent = step(0, MessageStatus::Sent);
-    match delivery {
-        Delivery::Read => {
+    match fate {
+        MessageFate::Read => {
             vec![sent, step(1, MessageStatus::Delivered), step(3, MessageStatus::Read)]
         }
-        Delivery::Fails(code) => {
+        MessageFate::Fails(code) => {
             vec![sent, StatusStep { code: Some(code), ..step(1, MessageStatus::Failed) }]
         }
-        Delivery::Refused(_) => Vec::new(),
+        MessageFate::Refused(_) => Vec::new(),
     }
 }
 
@@ -131,10 +131,10 @@ mod tests {
         let line = |StatusStep { after, status, code }: &StatusStep| {
             format!("{} {} {}", after.as_secs(), status.as_str(), code.unwrap_or_default())
         };
-        let lines = |delivery| timeline(delivery).iter().map(line).collect::<Vec<_>>();
-        assert_eq!(lines(Delivery::Read), ["0 sent 0", "1 delivered 0", "3 read 0"]);
-        assert_eq!(lines(Delivery::Fails(131_026)), ["0 sent 0", "1 failed 131026"]);
-        assert_eq!(lines(Delivery::Refused(131_056)), [""; 0]);
+        let lines = |fate| timeline(fate).iter().map(line).collect::<Vec<_>>();
+        assert_eq!(lines(MessageFate::Read), ["0 sent 0", "1 delivered 0", "3 read 0"]);
+        assert_eq!(lines(MessageFate::Fails(131_026)), ["0 sent 0", "1 failed 131026"]);
+        assert_eq!(lines(MessageFate::Refused(131_056)), [""; 0]);
     }
 
     #[test]

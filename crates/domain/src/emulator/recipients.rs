@@ -3,7 +3,7 @@
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
+pub enum MessageFate {
     /// It is sent, delivered and read.
     Read,
     /// It is sent and then fails with this code.
@@ -18,27 +18,22 @@ pub struct MagicRecipient {
     /// The number, in digits: `1555010` and the code.
     pub number: &'static str,
     /// What happens to a message to it.
-    pub delivery: Delivery,
+    pub fate: MessageFate,
 }
 
 /// All magic recipients.
 pub static MAGIC_RECIPIENTS: &[MagicRecipient] = &[
-    MagicRecipient { number: "1555010131026", delivery: Delivery::Fails(131_026) },
-    MagicRecipient { number: "1555010131049", delivery: Delivery::Fails(131_049) },
-    MagicRecipient { number: "1555010131056", delivery: Delivery::Refused(131_056) },
-    MagicRecipient { number: "1555010130429", delivery: Delivery::Refused(130_429) },
+    MagicRecipient { number: "1555010131026", fate: MessageFate::Fails(131_026) },
+    MagicRecipient { number: "1555010131049", fate: MessageFate::Fails(131_049) },
+    MagicRecipient { number: "1555010131056", fate: MessageFate::Refused(131_056) },
+    MagicRecipient { number: "1555010130429", fate: MessageFate::Refused(130_429) },
 ];
 
-/// The digits of a phone number, without `+` and separators: the `wa_id` of the recipient.
-pub fn wa_id(to: &str) -> String {
-    to.chars().filter(char::is_ascii_digit).collect()
-}
-
-/// What happens to a message to this number.
-pub fn delivery(to: &str) -> Delivery {
-    let number = wa_id(to);
-    let magic = MAGIC_RECIPIENTS.iter().find(|it| it.number == number);
-    magic.map_or(Delivery::Read, |it| it.delivery)
+/// What happens to a message to this number: its digits, the `wa_id` of a
+/// [`Message`](crate::send::Message).
+pub fn fate(wa_id: &str) -> MessageFate {
+    let magic = MAGIC_RECIPIENTS.iter().find(|it| it.number == wa_id);
+    magic.map_or(MessageFate::Read, |it| it.fate)
 }
 
 #[cfg(test)]
@@ -47,18 +42,17 @@ mod tests {
     use crate::emulator::failures;
 
     #[test]
-    fn a_magic_number_is_recognised_in_every_spelling() {
-        for number in ["1555010131026", "+1555010131026", "+1 (555) 010-131026"] {
-            assert_eq!(delivery(number), Delivery::Fails(131_026), "{number}");
-        }
-        assert_eq!(delivery("15550101310"), Delivery::Read);
-        assert_eq!(wa_id("+1 (555) 010-0001"), "15550100001");
+    fn a_message_to_any_other_number_is_read() {
+        assert_eq!(fate("1555010131026"), MessageFate::Fails(131_026));
+        assert_eq!(fate("1555010131056"), MessageFate::Refused(131_056));
+        assert_eq!(fate("15550101310"), MessageFate::Read);
+        assert_eq!(fate("15550100001"), MessageFate::Read);
     }
 
     #[test]
     fn a_number_ends_in_the_code_that_it_provokes() {
-        for MagicRecipient { number, delivery } in MAGIC_RECIPIENTS {
-            let (Delivery::Fails(code) | Delivery::Refused(code)) = *delivery else {
+        for MagicRecipient { number, fate } in MAGIC_RECIPIENTS {
+            let (MessageFate::Fails(code) | MessageFate::Refused(code)) = *fate else {
                 panic!("{number}")
             };
             assert_eq!(*number, format!("1555010{code}"));

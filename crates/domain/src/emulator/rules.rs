@@ -2,12 +2,10 @@
 
 use jiff::SignedDuration;
 
-use super::{Glob, duration, report, text};
+use super::{Glob, duration, report, string, text};
 use crate::{
     document::{Document, Json},
-    rulebook::{
-        Category, Field, FieldType, ObjectList, ObjectSchema, Presence, StringFormat, StringRule,
-    },
+    rulebook::{Category, Field, FieldType, ObjectList, ObjectSchema, Presence, StringFormat},
     string_enum::string_enum,
     validation::reader::Reader,
     violation::{Rule, ViolationCollector, Violations},
@@ -47,15 +45,6 @@ string_enum!(
     }
 );
 
-const fn string(max: usize) -> FieldType {
-    FieldType::String(StringRule {
-        max,
-        whatsapp_max: None,
-        multiline: false,
-        format: StringFormat::Free,
-    })
-}
-
 /// The schema of a rule.
 pub static REVIEW_RULE: ObjectSchema = ObjectSchema {
     title: "a rule",
@@ -63,7 +52,7 @@ pub static REVIEW_RULE: ObjectSchema = ObjectSchema {
         Field {
             name: "name",
             presence: Presence::Optional,
-            field_type: string(512),
+            field_type: string(512, StringFormat::Free),
             about: "The names that the rule applies to: `*` stands for any characters, `?` for one. If absent, all names.",
         },
         Field {
@@ -75,7 +64,7 @@ pub static REVIEW_RULE: ObjectSchema = ObjectSchema {
         Field {
             name: "after",
             presence: Presence::Optional,
-            field_type: string(40),
+            field_type: string(40, StringFormat::Free),
             about: "When the outcome happens, on the account's clock: a duration from `0s` (default, at once) to `365d`.",
         },
         Field {

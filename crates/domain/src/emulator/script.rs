@@ -18,7 +18,7 @@ pub const PAUSE: SignedDuration = SignedDuration::from_secs(3 * 60 * 60);
 
 /// One step of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// The time after the creation of the version; zero for a step of the creation itself.
     pub after: SignedDuration,
     /// What happens.
@@ -27,7 +27,7 @@ pub struct Step {
 
 /// The script of a new version, in the order of its times. The first rule that matches decides, then
 /// the suffix of the name; any other template is approved at once.
-pub fn steps(name: &str, category: Category, rules: &ReviewRules) -> Vec<Step> {
+pub fn steps(name: &str, category: Category, rules: &ReviewRules) -> Vec<ScriptStep> {
     let suffix = match rules.first_match(name, category) {
         Some(rule) => {
             Some(Suffix { outcome: rule.outcome, reason: rule.reason, after: rule.after })
@@ -38,8 +38,8 @@ pub fn steps(name: &str, category: Category, rules: &ReviewRules) -> Vec<Step> {
     steps_of(suffix.unwrap_or(approve), category)
 }
 
-fn steps_of(Suffix { outcome, reason, after }: Suffix, category: Category) -> Vec<Step> {
-    let step = |after, action| Step { after, action };
+fn steps_of(Suffix { outcome, reason, after }: Suffix, category: Category) -> Vec<ScriptStep> {
+    let step = |after, action| ScriptStep { after, action };
     let at = after.unwrap_or(SignedDuration::ZERO);
     let approve = step(SignedDuration::ZERO, Action::Approve);
     match outcome {
@@ -78,7 +78,7 @@ mod tests {
         let rules = ReviewRules::read(&Document::parse(rules.as_bytes()).unwrap()).unwrap();
         let steps = steps(name, Category::Utility, &rules);
         assert!(steps.is_sorted_by_key(|it| it.after), "{steps:?}");
-        let line = |Step { after, action }: &Step| {
+        let line = |ScriptStep { after, action }: &ScriptStep| {
             let argument = action.argument().map(|it| format!(" {it}")).unwrap_or_default();
             format!("{} {}{argument}", duration::format(*after), action.as_str())
         };

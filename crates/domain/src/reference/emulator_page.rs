@@ -9,9 +9,9 @@ use crate::{
         failures::{DEFAULT_CODE, Failure, SEND_FAILURES, TEMPLATE_FAILURES},
         faults::{Call, FAULT, FaultKind, MAX_FAULTS},
         messages::{MAX_KEPT, MAX_STATUSES_PER_REQUEST, timeline},
-        recipients::{Delivery, MAGIC_RECIPIENTS},
+        recipients::{MAGIC_RECIPIENTS, MessageFate},
         rules::{MAX_RULES, Outcome, REVIEW_RULE, ReviewRules},
-        script::{Step, steps},
+        script::{ScriptStep, steps},
         suffixes::Suffix,
     },
     rulebook::{Category, ObjectSchema, Presence},
@@ -28,7 +28,8 @@ pub fn markdown() -> String {
          <!-- Generated from the tables of `galley-domain`. To update it, run \
          UPDATE_DOCS=1 cargo test -p galley-domain --test domain pages -->\n\n\
          An emulator account has the rulebook `whatsapp`, and a script reviews its templates on a \
-         clock of its own. Times on this page are times of that clock. This version contains the rules of such accounts; they cannot be created yet, and the scope `emulator` permits nothing.\n",
+         clock of its own. Times on this page are times of that clock. [The emulator](emulator.md) \
+         begins with an example.\n",
     );
     review_section(&mut page);
     suffixes_section(&mut page);
@@ -45,8 +46,8 @@ fn review_section(page: &mut String) {
         "\n## Review\n\nThe script of each new version, also of an edit, is that of the first of these \
          that applies: a rule of the account, the suffix of the name, approval at once. A step at 0s \
          is part of the call: its response shows the result. A step that the \
-         [lifecycle](lifecycle.md) does not allow when it is due, or whose version is no longer the \
-         newest one, is skipped.\n\n\
+         [lifecycle](lifecycle.md) does not allow when it is due is skipped. An edit drops the steps \
+         of earlier versions, except the end of a pause.\n\n\
          | outcome | steps without duration | steps with a duration of 10m |\n|---|---|---|\n",
     );
     for value in Outcome::VALUES {
@@ -66,7 +67,7 @@ fn steps_text(name: &str) -> String {
     let category =
         if outcome == Some(Outcome::ToUtility) { Category::Marketing } else { Category::Utility };
     let steps = steps(name, category, &ReviewRules::default());
-    let text = |Step { after, action }: &Step| {
+    let text = |ScriptStep { after, action }: &ScriptStep| {
         let argument = action.argument().map(|it| format!(" {it}")).unwrap_or_default();
         format!("{}: {}{argument}", duration::format(*after), action.as_str())
     };
@@ -120,17 +121,17 @@ fn recipients_section(page: &mut String) {
          | number | result |\n|---|---|\n",
     );
     for recipient in MAGIC_RECIPIENTS {
-        let result = match recipient.delivery {
-            Delivery::Read => "read".to_owned(),
-            Delivery::Fails(code) => {
+        let result = match recipient.fate {
+            MessageFate::Read => "read".to_owned(),
+            MessageFate::Fails(code) => {
                 format!("the message fails: a status `failed` with code {code}")
             }
-            Delivery::Refused(code) => format!("the send is refused with code {code}"),
+            MessageFate::Refused(code) => format!("the send is refused with code {code}"),
         };
         let _ = writeln!(page, "| `+{}` | {result} |", recipient.number);
     }
-    let times = |delivery| {
-        let steps = timeline(delivery).into_iter();
+    let times = |fate| {
+        let steps = timeline(fate).into_iter();
         let steps = steps
             .map(|it| format!("`{}` after {}", it.status.as_str(), duration::format(it.after)));
         steps.collect::<Vec<_>>().join(", ")
@@ -140,8 +141,8 @@ fn recipients_section(page: &mut String) {
         "\nStatuses: {}. Of a message that fails: {}. One webhook request contains at most \
          {MAX_STATUSES_PER_REQUEST} statuses. Messages are kept for 24 hours of real time, at most \
          {} of an account.",
-        times(Delivery::Read),
-        times(Delivery::Fails(0)),
+        times(MessageFate::Read),
+        times(MessageFate::Fails(0)),
         grouped(MAX_KEPT)
     );
 }

@@ -3,24 +3,15 @@
 use jiff::SignedDuration;
 
 use super::{
-    super::{Glob, duration, failures, report, text},
+    super::{Glob, duration, failures, report, string, text},
     Call, Fault, FaultEffect, FaultKind, Frequency, MAX_DELAY, MAX_TIMES, Share,
 };
 use crate::{
     document::{Document, Json},
-    rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat, StringRule},
+    rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat},
     validation::reader::Reader,
     violation::{Rule, ViolationCollector, Violations},
 };
-
-const fn string(max: usize) -> FieldType {
-    FieldType::String(StringRule {
-        max,
-        whatsapp_max: None,
-        multiline: false,
-        format: StringFormat::Free,
-    })
-}
 
 /// The schema of the document.
 pub static FAULT: ObjectSchema = ObjectSchema {
@@ -35,7 +26,7 @@ pub static FAULT: ObjectSchema = ObjectSchema {
         Field {
             name: "name",
             presence: Presence::Optional,
-            field_type: string(512),
+            field_type: string(512, StringFormat::Free),
             about: "The names of the templates whose calls it strikes: `*` stands for any characters, `?` for one. If absent, all calls; not with the calls `list` and `upload`.",
         },
         Field {
@@ -65,7 +56,7 @@ pub static FAULT: ObjectSchema = ObjectSchema {
         Field {
             name: "delay",
             presence: Presence::Optional,
-            field_type: string(40),
+            field_type: string(40, StringFormat::Free),
             about: "How late the response comes, at most `30s`; with the kind `delay`, and only then.",
         },
     ],
