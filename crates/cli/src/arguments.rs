@@ -2,6 +2,7 @@
 
 mod accounts;
 mod audit;
+mod emulator;
 mod files;
 mod store_copies;
 mod webhooks;
@@ -18,9 +19,10 @@ use galley_store::CONSOLE_LINK_TOKEN_NAME;
 
 pub(crate) use accounts::{
     AccountChange, AccountCommand, AccountLimitChoice, AccountSecrets, CredentialChoice,
-    CredentialCommand, PhoneCommand,
+    CredentialCommand, EmulatorChoice, PhoneCommand,
 };
 pub(crate) use audit::AuditOptions;
+pub(crate) use emulator::{ClockOptions, EmulatorOptions};
 pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use store_copies::{BackupOptions, MigrateOptions, RestoreOptions};
 pub(crate) use webhooks::{
@@ -114,9 +116,10 @@ settings.")]
     Console {
         /// The account's name or id.
         account: String,
-        /// What the session permits: a list of scopes.
-        #[arg(long, default_value = "read,write,review")]
-        scopes: String,
+        /// What the session permits: a list of scopes (default: read,write,review; for an emulator
+        /// account also emulator, which the page Emulator needs).
+        #[arg(long)]
+        scopes: Option<String>,
         /// The name of the session's token, which versions, events and lists show.
         #[arg(long, default_value = CONSOLE_LINK_TOKEN_NAME)]
         name: String,
@@ -134,6 +137,18 @@ settings.")]
     /// Manage webhook endpoints.
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// Start a throw-away service that stands in for WhatsApp in tests.
+    #[command(after_help = "\
+Prints the address and the credentials when it is ready, as NAME=VALUE lines, or with --json as one \
+line of JSON. The store is a temporary file, which is deleted at the end: SIGINT (Ctrl-C) or SIGTERM.
+
+Environment: GALLEY_BOOTSTRAP_KEY, GALLEY_BOOTSTRAP_TOKEN and GALLEY_BOOTSTRAP_PHONE choose the \
+credentials, and GALLEY_WEBHOOK_SECRET the app secret; without them, they are random.
+
+Webhooks may go to private addresses here, because the receiver is usually on this machine.")]
+    Emulator(EmulatorOptions),
+    /// Show or move the clock of an emulator account.
+    Clock(ClockOptions),
     /// Check template files offline and show every error and warning at its line.
     Lint(LintOptions),
     /// Convert template files from one rulebook to the other and report the differences.

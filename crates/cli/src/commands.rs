@@ -3,12 +3,14 @@
 mod accounts;
 mod audit;
 mod backup;
+mod clock;
 mod completions;
 mod config;
 mod console;
 mod convert;
 mod credentials;
 mod doctor;
+mod emulator;
 mod events;
 mod first_run;
 mod lint;
@@ -23,7 +25,7 @@ mod webhooks;
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
-use galley_server::{Clock as _, LogFormat};
+use galley_server::{Clock as _, LogFormat, LogWriter};
 use galley_store::{
     Account, Author, CredentialKind, SchemaPolicy, SqliteStore, Store,
     postgres::{PostgresOptions, PostgresStore},
@@ -61,15 +63,18 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         config::print_defaults();
         return Ok(ExitCode::SUCCESS);
     }
+    // Settings are UTF-8; ignore other variables.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    if let Command::Emulator(options) = &command {
+        return emulator::run(options, common, variables);
+    }
     let flags = match &command {
         Command::Serve { listen, log_format, .. } => {
             vec![("listen", listen.clone()), ("log_format", log_format.clone())]
         }
         _ => Vec::new(),
     };
-    // Settings are UTF-8; ignore other variables.
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let raw = RawSettings::gather(&common, &flags, variables)?;
     if let Command::Serve { new_store, .. } = command {
         return serve_with_log(&raw, new_store);
@@ -98,8 +103,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 match other {
                     Command::Account(command) => accounts::account(&context, command).await?,
                     Command::Console { account, scopes, name } => {
-                        console::link(&context, &settings, &account, &scopes, name).await?;
+                        let scopes = scopes.as_deref();
+                        console::link(&context, &settings, &account, scopes, name).await?;
                     }
+                    Command::Clock(options) => clock::clock(&context, &options).await?,
                     Command::Phone(command) => accounts::phone(&context, command).await?,
                     Command::Template(command) => templates::template(&context, command).await?,
                     Command::Review(command) => templates::review(&context, command).await?,
@@ -134,11 +141,23 @@ fn print_warnings(raw: &RawSettings) {
 /// Runs the service. Its messages, the last one included, go through the log writer.
 fn serve_with_log(raw: &RawSettings, new_store: bool) -> anyhow::Result<ExitCode> {
     let settings = raw.settings().inspect_err(|_| print_warnings(raw))?;
-    let mut log = diagnostics::start(&settings)?;
+    run_logged(raw, &settings, |log| serve::serve(&settings, raw, new_store, log))
+}
+
+/// Runs a command whose messages go through the log writer.
+fn run_logged<F>(
+    raw: &RawSettings,
+    settings: &Settings,
+    command: impl FnOnce(LogWriter) -> F,
+) -> anyhow::Result<ExitCode>
+where
+    F: Future<Output = anyhow::Result<ExitCode>>,
+{
+    let mut log = diagnostics::start(settings)?;
     for warning in raw.warnings() {
         tracing::warn!("{warning}");
     }
-    let outcome = run_async(serve::serve(&settings, raw, new_store, log.clone()));
+    let outcome = run_async(command(log.clone()));
     let code = outcome.unwrap_or_else(|error| {
         match settings.log_format {
             LogFormat::Human => {

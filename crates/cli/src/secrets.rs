@@ -21,6 +21,11 @@ pub(crate) fn phone() -> anyhow::Result<String> {
     Ok(std::iter::once('1').chain(digits).collect())
 }
 
+/// A random id of an app, for the clients of an emulator.
+pub(crate) fn app_id() -> anyhow::Result<String> {
+    phone()
+}
+
 /// A short random id of this process.
 pub(crate) fn instance() -> anyhow::Result<String> {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz012345";

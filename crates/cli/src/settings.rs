@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) cors_origins: CorsOrigins,
     /// Whether the service has the console.
     pub(crate) console: bool,
+    /// Whether the service serves emulator accounts.
+    pub(crate) emulator: bool,
     pub(crate) store: StoreUrl,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: tracing::Level,
@@ -87,6 +89,7 @@ impl Resolver<'_> {
             public_url: self.read("public_url", "https://HOST, or an empty value", public_url),
             cors_origins: self.cors_origins(),
             console: self.read("console", "true or false", |text| text.parse().ok()),
+            emulator: self.read("emulator", "true or false", |text| text.parse().ok()),
             store: self.store(),
             log_format: self.read("log_format", "human or json", |text| match text {
                 "human" => Some(LogFormat::Human),

@@ -23,6 +23,8 @@ mod smoke {
     mod convert;
     mod credentials;
     mod earlier;
+    mod emulator;
+    mod emulator_accounts;
     mod events;
     mod first_run;
     mod framing;

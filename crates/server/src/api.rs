@@ -7,6 +7,7 @@ pub(crate) mod body;
 pub(crate) mod conditional;
 pub(crate) mod console;
 pub(crate) mod docs;
+pub(crate) mod emulated_time;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod idempotency;

@@ -7,9 +7,12 @@ use tokio::sync::watch;
 
 use crate::{
     admission::Admission,
+    call_usage::CallUsage,
     clock::Clock,
     credential_cache::CredentialCache,
     delivery::WebhookContext,
+    emulator_state::EmulatorState,
+    held_requests::HeldRequests,
     index_pacer::IndexPacer,
     limits::Limits,
     memory_budget::MemoryBudget,
@@ -19,6 +22,17 @@ use crate::{
     session_use::SessionUses,
     warning_cache::WarningCache,
 };
+
+/// What distinguishes this process from others with the same store.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Identifies this process in request ids.
+    pub id: String,
+    /// The public base URL: absolute URLs in responses begin with it.
+    pub public_url: String,
+    /// Whether it serves emulator accounts.
+    pub emulator: bool,
+}
 
 /// The shared state of the service. Clones refer to the same state.
 #[derive(Clone)]
@@ -40,6 +54,9 @@ pub(crate) struct Inner {
     index_pacer: Arc<IndexPacer>,
     pub(crate) access: AccessLog,
     webhooks: WebhookContext,
+    emulator: EmulatorState,
+    held_requests: HeldRequests,
+    call_usage: CallUsage,
     draining: watch::Sender<bool>,
     /// Prefix of request ids, which makes those of several instances distinct.
     pub(crate) instance: String,
@@ -48,16 +65,14 @@ pub(crate) struct Inner {
 }
 
 impl App {
-    /// Creates the shared state. `instance` identifies this process in request ids; absolute URLs
-    /// in responses begin with `public_url`.
+    /// Creates the shared state.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         limits: Limits,
         access: AccessLog,
         webhooks: WebhookContext,
-        instance: String,
-        public_url: &str,
+        instance: Instance,
     ) -> Self {
         let admission = Admission::new(&limits);
         Self(Arc::new(Inner {
@@ -71,14 +86,17 @@ impl App {
             failure_log: FailureLog::default(),
             render_warnings: WarningCache::default(),
             index_pacer: Arc::default(),
+            held_requests: HeldRequests::default(),
+            call_usage: CallUsage::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
             limits,
             access,
             webhooks,
-            instance,
-            public_url: public_url.trim_end_matches('/').to_owned(),
+            emulator: EmulatorState::new(instance.emulator),
+            instance: instance.id,
+            public_url: instance.public_url.trim_end_matches('/').to_owned(),
         }))
     }
 
@@ -143,6 +161,21 @@ impl App {
 
     pub(crate) fn webhooks(&self) -> &WebhookContext {
         &self.0.webhooks
+    }
+
+    /// The calls of faithful emulator accounts.
+    pub(crate) fn call_usage(&self) -> &CallUsage {
+        &self.0.call_usage
+    }
+
+    /// The webhook requests that faults hold back.
+    pub(crate) fn held_requests(&self) -> &HeldRequests {
+        &self.0.held_requests
+    }
+
+    /// Whether this process serves emulator accounts, and the wake-up of their workers.
+    pub(crate) fn emulator(&self) -> &EmulatorState {
+        &self.0.emulator
     }
 
     /// The public base URL of the service. It comes from the settings, never from a request.

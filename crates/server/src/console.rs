@@ -31,8 +31,14 @@ const PAGE: &str = "index.html";
 const PLACEHOLDER: &str = "{{assets}}";
 
 /// The addresses of the page: its script shows what the path names.
-const PAGE_ROUTES: [&str; 5] =
-    ["/console", "/console/new", "/console/review", "/console/account", "/console/sign-in"];
+const PAGE_ROUTES: [&str; 6] = [
+    "/console",
+    "/console/new",
+    "/console/review",
+    "/console/account",
+    "/console/emulator",
+    "/console/sign-in",
+];
 
 /// The addresses of the page with the id of a template.
 const ITEM_ROUTES: [&str; 3] =

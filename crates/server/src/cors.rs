@@ -15,7 +15,8 @@ use crate::observability::access_log::MONITORING_ROUTES;
 const MAX_ORIGINS: usize = 100;
 
 /// The methods of the API.
-const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
+const ALLOWED_METHODS: HeaderValue =
+    HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 
 /// The request headers of the API, and those of traces.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(

@@ -2,8 +2,8 @@
 //!
 //! `ssrf` decides which addresses Galley may connect to, `http_client` sends the requests,
 //! `signed_request` and `signature` sign them, and `keyring` encrypts the signing secrets at rest.
-//! `meta_payload`, `endpoint_verification` and `meta_signature` implement Meta's format. `test_event`
-//! is what an operator sends to try an endpoint.
+//! `meta_payload`, `status_payload`, `endpoint_verification` and `meta_signature` implement Meta's
+//! format. `test_event` is what an operator sends to try an endpoint.
 
 mod context;
 mod endpoint_verification;
@@ -16,7 +16,12 @@ mod resolve;
 pub(crate) mod signature;
 mod signed_request;
 mod ssrf;
+pub(crate) mod status_payload;
 mod test_event;
+
+/// The URL of an app of `galley emulator` that has no callback yet. Its endpoint is disabled, and no
+/// name ends in `.invalid`.
+pub const NO_CALLBACK: &str = "https://callback.invalid/";
 
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;

@@ -7,13 +7,17 @@
 mod admission;
 mod api;
 mod app;
+mod call_usage;
 mod clock;
 mod console;
 mod cors;
 mod credential_cache;
 mod credential_use;
 pub mod delivery;
+mod emulator_state;
 mod event_json;
+mod fault_effect;
+mod held_requests;
 mod index_pacer;
 mod ip_network;
 mod json_writer;
@@ -28,7 +32,7 @@ mod session_use;
 mod warning_cache;
 pub mod workers;
 
-pub use app::App;
+pub use app::{App, Instance};
 pub use clock::Clock;
 pub use cors::{CorsOrigins, CorsOriginsError};
 pub use event_json::event as event_json;

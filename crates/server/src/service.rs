@@ -27,7 +27,9 @@ use crate::{
         throttling::{self, RESPONSE_BYTES},
     },
     app::App,
+    call_usage::USAGE,
     cors::{CorsDecision, CorsOrigins},
+    fault_effect,
     memory_budget::MAX_UNCHARGED_BYTES,
     observability::access_log::AccessLogEntry,
     router,
@@ -120,8 +122,21 @@ impl Galley {
             Ok(None) => Problem::handler_panicked().into_response(),
             Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
+        self.notify_emulator(&context);
         let response = self.charge(response, &context).await;
-        self.complete(response, &context, method, cors)
+        let response = self.complete(response, &context, method, cors);
+        match context.fault() {
+            Some(effect) => fault_effect::apply(effect, response).await,
+            None => response,
+        }
+    }
+
+    /// Wakes the workers of the emulator after a call that may have changed an emulator account.
+    fn notify_emulator(&self, context: &RequestContext) {
+        let credentials = context.credentials().filter(|it| it.is_emulator);
+        if credentials.is_some_and(|it| !it.scope.only_reads()) {
+            self.app.emulator().notify();
+        }
     }
 
     /// What the response says about the origin of its request.
@@ -244,6 +259,9 @@ fn finish(response: &mut Response, context: &RequestContext) -> Option<&'static 
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(context.request_id()) {
         headers.insert(REQUEST_ID, id);
+    }
+    if let Some(usage) = context.usage().and_then(|it| HeaderValue::from_str(it).ok()) {
+        headers.insert(USAGE, usage);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     add_document_headers(headers);

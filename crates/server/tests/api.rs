@@ -9,6 +9,8 @@ mod create;
 mod credentials;
 mod disconnects;
 mod edit;
+mod emulator;
+mod emulator_off;
 mod events;
 mod failures;
 mod groups;

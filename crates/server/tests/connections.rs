@@ -162,6 +162,37 @@ async fn pipelined_responses_of_any_size_arrive_completely_and_in_order() {
     }
 }
 
+#[tokio::test]
+async fn a_refused_request_whose_body_arrives_later_leaves_the_connection_usable() {
+    let service = TestService::builder().start();
+    let mut client = Client::connect(service.listen().await).await;
+    for _ in 0..3 {
+        client
+            .send(
+                "POST /v23.0/1/message_templates HTTP/1.1\r\nHost: galley.test\r\n\
+                 Authorization: Bearer wrong\r\nContent-Length: 2\r\n\r\n",
+            )
+            .await;
+        // The service refuses the call before it has the body.
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+        client.send("{}").await;
+        let mut refusal = String::new();
+        while !refusal.ends_with("}}") {
+            let bytes = client.read(1_000).await.unwrap();
+            assert!(!bytes.is_empty(), "the connection is closed after {refusal}");
+            refusal.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        assert!(
+            refusal.starts_with("HTTP/1.1 401") && refusal.contains("\"code\":190"),
+            "{refusal}"
+        );
+    }
+    client.send("GET /healthz HTTP/1.1\r\nHost: galley.test\r\n\r\n").await;
+    assert!(!client.response(1_000, async || {}).await.is_empty());
+}
+
 /// A service with a file, of which each read can be held back.
 async fn with_file(limits: Limits) -> (TestService, Arc<Faults>, Vec<u8>) {
     let faults = Arc::<Faults>::default();
@@ -182,6 +213,7 @@ async fn with_file(limits: Limits) -> (TestService, Arc<Faults>, Vec<u8>) {
         length: file.len() as u64,
         quota,
         at,
+        emulated_at: None,
     };
     assert_eq!(service.store.begin_upload(upload).await.unwrap(), BeginUploadOutcome::Begun);
     let appended = service.store.append_upload(account, "upload", 0, &file, quota, at).await;

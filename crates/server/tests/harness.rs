@@ -16,13 +16,14 @@ use std::{
 use axum::{body::Body, http::Request, response::Response};
 use galley_domain::{
     account::Scopes,
+    emulator::EmulatorKind,
     id::AccountId,
-    rulebook::{Rulebook, V1},
+    rulebook::{Rulebook, V1, WHATSAPP},
     template::Review,
 };
 use galley_server::{
-    AccessLog, App, Clock, CorsOrigins, Galley, Limits, LogFormat, LogWriter, LoggedRequests,
-    delivery::WebhookContext,
+    AccessLog, App, Clock, CorsOrigins, Galley, Instance, Limits, LogFormat, LogWriter,
+    LoggedRequests, delivery::WebhookContext,
 };
 use galley_store::{
     Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
@@ -44,6 +45,7 @@ pub(crate) struct ServiceBuilder {
     webhooks: WebhookContext,
     public_url: &'static str,
     logged: LoggedRequests,
+    emulator: bool,
     cors: CorsOrigins,
     wrap: WrapStore,
 }
@@ -69,6 +71,11 @@ impl ServiceBuilder {
     /// The requests that get a line in the access log.
     pub(crate) fn logged(self, logged: LoggedRequests) -> Self {
         Self { logged, ..self }
+    }
+
+    /// Does not serve emulator accounts, which is the default of the setting.
+    pub(crate) fn without_emulator(self) -> Self {
+        Self { emulator: false, ..self }
     }
 
     /// The origins whose pages may call the service.
@@ -100,8 +107,11 @@ impl ServiceBuilder {
             self.limits,
             AccessLog::new(writer.unwrap(), self.logged),
             self.webhooks,
-            "test".to_owned(),
-            self.public_url,
+            Instance {
+                id: "test".to_owned(),
+                public_url: self.public_url.to_owned(),
+                emulator: self.emulator,
+            },
         );
         let galley = Galley::new(app.clone()).with_cors(self.cors);
         TestService { store, clock, galley, app, log, _dir: dir }
@@ -127,6 +137,7 @@ impl TestService {
             webhooks: setup::webhooks(false),
             public_url: "https://galley.test",
             logged: LoggedRequests::Calls,
+            emulator: true,
             cors: CorsOrigins::None,
             wrap: Box::new(|store| store),
         }
@@ -134,13 +145,14 @@ impl TestService {
 
     /// Creates an account and returns its id.
     pub(crate) async fn account(&self, account: TestAccount<'_>) -> AccountId {
-        let TestAccount { name, rulebook, review, phones, key, token, scopes } = account;
+        let TestAccount { name, rulebook, review, emulator, phones, key, token, scopes } = account;
         let secrets = [(CredentialKind::Key, key), (CredentialKind::Token, token)];
         let secrets = secrets.into_iter().filter(|(_, secret)| !secret.is_empty());
         let new = NewAccount {
             name: name.to_owned(),
             rulebook: rulebook.name,
             review,
+            emulator,
             phones: phones.iter().map(|phone| (*phone).to_owned()).collect(),
             credentials: secrets
                 .map(|(kind, secret)| NewCredential {
@@ -193,6 +205,7 @@ pub(crate) struct TestAccount<'a> {
     pub(crate) name: &'a str,
     pub(crate) rulebook: &'static Rulebook,
     pub(crate) review: Review,
+    pub(crate) emulator: Option<EmulatorKind>,
     pub(crate) phones: &'a [&'a str],
     pub(crate) key: &'a str,
     pub(crate) token: &'a str,
@@ -206,11 +219,23 @@ impl<'a> TestAccount<'a> {
             name,
             rulebook: &V1,
             review: Review::Auto,
+            emulator: None,
             phones: &[],
             key: "",
             token: "",
             scopes: Scopes::DEFAULT,
         }
+    }
+
+    /// An emulator account whose credentials permit everything.
+    pub(crate) fn emulator(name: &'a str) -> Self {
+        Self { scopes: Scopes::ALL, ..Self::named(name).into_emulator() }
+    }
+
+    /// The same account as an emulator.
+    pub(crate) fn into_emulator(self) -> Self {
+        let emulator = Some(EmulatorKind { faithful: false });
+        Self { rulebook: &WHATSAPP, review: Review::Scripted, emulator, ..self }
     }
 }
 

@@ -9,6 +9,7 @@ mod deliveries;
 mod graph;
 mod harness;
 mod openapi;
+mod sandbox;
 mod seeds;
 mod webhooks;
 

@@ -8,6 +8,7 @@ mod clock_guard;
 pub(crate) mod create;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;
+pub(crate) mod emulator;
 pub(crate) mod endpoint_health;
 pub(crate) mod events;
 pub(crate) mod limits;

@@ -36,7 +36,7 @@ pub use records::{
     AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
     DeleteAccountOutcome, Finding, IndexProgress, IssueTokenOutcome, Limit, NewAccount,
     NewCredential, Quota, RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome,
-    RotateCredentialOutcome, SecretHash,
+    RotateCredentialOutcome, SecretHash, SetReviewOutcome,
 };
 pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
 pub use records::{
@@ -48,6 +48,11 @@ pub use records::{AuditEntry, AuditKind};
 pub use records::{
     CONSOLE_LINK_SECONDS, CONSOLE_LINK_TOKEN_NAME, MAX_SESSIONS_PER_TOKEN, NewConsoleLink,
     NewSession, RedeemLinkOutcome, SESSION_HOURS, SESSION_IDLE_HOURS, Session,
+};
+pub use records::{
+    ChangeClockOutcome, CreateFaultOutcome, DueStatus, DueStatuses, DueSteps, EmulatorWork,
+    MessageQuery, NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease, StoredFault,
+    StoredMessage,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
@@ -64,10 +69,11 @@ pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, AuditStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
-    DEFAULT_STORED_BYTES, DeliveryStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
+    DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EventStore, IDEMPOTENCY_HOURS, ListStore,
     MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_DAILY_CHANGES, MAX_EDITS_PER_DAY,
-    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT, MAX_UPLOAD_BYTES,
-    MAX_VERSIONS, MAX_WEBHOOKS, MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore,
-    MediaStore, SessionStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
-    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT,
+    MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, SessionStore,
+    StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
+    UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

@@ -11,6 +11,7 @@ mod columns;
 mod create_queue;
 mod credentials;
 mod deliveries;
+mod emulator;
 mod errors;
 mod events;
 mod failover;

@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod emulator;
 mod event;
 mod list;
 mod session;
@@ -13,6 +14,7 @@ mod webhook;
 
 pub use account::*;
 pub use audit::*;
+pub use emulator::*;
 pub use event::*;
 pub use list::*;
 pub use session::*;

@@ -15,6 +15,7 @@ pub(crate) mod connection;
 mod credentials;
 mod deliveries;
 mod disk_space;
+mod emulator;
 mod events;
 mod idempotency;
 mod index_state;

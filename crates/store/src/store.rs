@@ -6,6 +6,7 @@ mod changes;
 mod clock_guard;
 mod credentials;
 mod deliveries;
+mod emulator;
 mod events;
 mod list;
 mod maintenance;
@@ -24,6 +25,7 @@ pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSI
 pub use clock_guard::ClockStore;
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
 pub use deliveries::DeliveryStore;
+pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
 pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
@@ -49,6 +51,7 @@ pub trait Store:
     + EventStore
     + WebhookStore
     + DeliveryStore
+    + EmulatorStore
     + UploadStore
     + MediaStore
     + AccountStore
@@ -68,6 +71,7 @@ impl<S> Store for S where
         + EventStore
         + WebhookStore
         + DeliveryStore
+        + EmulatorStore
         + UploadStore
         + MediaStore
         + AccountStore

@@ -9,6 +9,11 @@ use std::{
 };
 
 use galley_domain::{
+    emulator::{
+        clock::{Clock, ClockChange},
+        faults::{self, Call, FaultEffect},
+        rules::ReviewRules,
+    },
     id::{AccountId, TemplateId, WebhookId},
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
@@ -18,18 +23,20 @@ use tokio::sync::{Notify, watch};
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
     AddPhoneOutcome, AppendOutcome, Attempt, AuditEntry, AuditStore, Author, BeginUploadOutcome,
-    ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
-    DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
-    EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
-    NameConflict, NewAccount, NewConsoleLink, NewCredential, NewSession, NewTemplate, NewUpload,
-    NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RedeemLinkOutcome, RenameAccountOutcome,
-    Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome,
-    RotateOutcome, SecretHash, Session, SessionStore, StatisticsStore, Store, StoreActivity,
-    StoreError, StoreStatistics, StoredSecret, StoredTemplate, TemplateChange, TemplateStore,
-    TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary, Webhook,
-    WebhookChange, WebhookStore, WebhooksWithWork,
+    ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome,
+    CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome, Credential, CredentialId,
+    CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DeliveryStore, DueSteps, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
+    Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary,
+    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, NameConflict,
+    NewAccount, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload,
+    NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome,
+    RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, Session, SessionStore,
+    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
+    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
+    Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -253,6 +260,31 @@ with_faults! {
         lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
         record_attempt(attempt: Attempt) -> RecordAttemptOutcome;
     }
+    EmulatorStore {
+        emulator_clock(account: AccountId) -> Option<Clock>;
+        change_clock(account: AccountId, change: ClockChange, at: Timestamp) -> ChangeClockOutcome;
+        apply_due_steps(account: AccountId, at: Timestamp) -> DueSteps;
+        accounts_with_due_steps(at: Timestamp) -> EmulatorWork<AccountId>;
+        review_rules(account: AccountId) -> ReviewRules;
+        set_review_rules(account: AccountId, rules: ReviewRules) -> bool;
+        create_fault(
+            account: AccountId, fault: faults::Fault, at: Timestamp
+        ) -> CreateFaultOutcome;
+        faults(account: AccountId) -> Vec<StoredFault>;
+        delete_faults(account: AccountId, number: Option<u64>) -> usize;
+        decide_fault<'name>(
+            account: AccountId, call: Call, name: Option<&'name str>
+        ) -> Option<FaultEffect>;
+        add_message(new: NewMessage) -> Option<StoredMessage>;
+        messages(account: AccountId, query: MessageQuery, at: Timestamp) -> Vec<StoredMessage>;
+        endpoints_with_statuses(at: Timestamp) -> Vec<WebhookKey>;
+        lease_statuses(
+            endpoint: WebhookId, limit: usize, at: Timestamp, lease_until: Timestamp
+        ) -> StatusLease;
+        record_statuses(
+            endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
+        ) -> RecordStatusesOutcome;
+    }
     UploadStore {
         begin_upload(new: NewUpload) -> BeginUploadOutcome;
         upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
@@ -274,7 +306,7 @@ with_faults! {
         account(id: AccountId) -> Option<Account>;
         rename_account(id: AccountId, name: String, by: Author) -> RenameAccountOutcome;
         set_account_four_eyes(id: AccountId, is_on: bool, by: Author) -> bool;
-        set_account_review(id: AccountId, review: Review, by: Author) -> bool;
+        set_account_review(id: AccountId, review: Review, by: Author) -> SetReviewOutcome;
         set_account_disabled(id: AccountId, is_disabled: bool, by: Author) -> bool;
         delete_account(id: AccountId, by: Author) -> DeleteAccountOutcome;
         set_account_limits(id: AccountId, limits: Option<AccountLimits>, by: Author) -> bool;

@@ -13,6 +13,12 @@ mod conformance {
     pub(crate) mod credentials;
     mod damage;
     pub(crate) mod deliveries;
+    pub(crate) mod emulator;
+    pub(crate) mod emulator_changes;
+    pub(crate) mod emulator_faults;
+    pub(crate) mod emulator_messages;
+    pub(crate) mod emulator_scripts;
+    pub(crate) mod emulator_statuses;
     pub(crate) mod feed;
     pub(crate) mod fixture;
     pub(crate) mod formats;
@@ -207,6 +213,54 @@ macro_rules! conformance {
                 deliveries_are_listed_newest_first_by_status_and_page,
                 due_webhooks_lists_only_endpoints_with_work,
                 events_that_an_endpoint_still_needs_do_not_expire,
+            }
+            emulator {
+                an_emulator_account_keeps_its_kind_and_its_review,
+                a_clock_runs_stands_and_never_moves_back,
+                an_account_that_is_not_an_emulator_has_nothing_of_it,
+                deleting_an_emulator_account_deletes_what_only_it_has,
+                an_upload_keeps_its_time_on_the_clock_of_the_account,
+            }
+            emulator_scripts {
+                a_template_is_approved_at_once_and_its_creation_returns_that,
+                the_rules_of_an_account_decide_before_the_suffix,
+                a_step_is_applied_when_the_clock_reaches_its_time,
+                steps_are_applied_in_the_order_of_their_times_some_at_a_time,
+                a_category_is_announced_and_changes_a_day_later,
+                a_quality_is_stored_and_outlasts_an_edit,
+                an_upsert_runs_the_script_of_each_template,
+            }
+            emulator_changes {
+                due_steps_of_a_template_come_before_a_change_of_it,
+                an_edit_replaces_the_script,
+                a_pause_ends_in_spite_of_an_edit,
+                a_deleted_template_has_no_steps,
+                quotas_count_on_the_clock_of_the_account,
+                a_faithful_account_edits_in_place_and_no_pending_template,
+                a_faithful_account_locks_the_name_of_an_approved_template,
+            }
+            emulator_faults {
+                faults_strike_in_the_order_of_their_creation_until_they_are_spent,
+                concurrent_calls_are_struck_as_often_as_a_fault_says,
+                an_account_has_a_maximum_number_of_faults_and_deletes_them,
+            }
+            emulator_messages {
+                a_message_reads_back_with_its_status_on_the_clock,
+                messages_are_paged_newest_first,
+                concurrent_messages_are_numbered_in_the_order_of_their_times,
+                an_account_keeps_its_newest_messages,
+                messages_expire_after_a_day_of_real_time,
+                callback_data_may_contain_any_character,
+            }
+            emulator_statuses {
+                statuses_are_sent_in_the_order_of_their_times,
+                a_clock_that_stands_holds_statuses_back,
+                a_lease_on_statuses_is_exclusive_until_it_ends,
+                one_of_many_concurrent_workers_gets_the_statuses,
+                an_endpoint_starts_with_messages_that_are_not_older,
+                only_endpoints_in_metas_format_of_emulators_get_statuses,
+                the_statuses_of_a_deleted_endpoint_are_not_recorded,
+                statuses_of_deleted_messages_are_passed_over,
             }
             uploads {
                 a_file_uploaded_in_parts_reads_back_by_its_handle,

@@ -23,6 +23,8 @@ pub(crate) enum AccountCommand {
             ignore_case = true, value_parser = PossibleValuesParser::new(Review::CHOICES.iter().copied()))]
         review: String,
         #[command(flatten)]
+        kind: EmulatorChoice,
+        #[command(flatten)]
         secrets: AccountSecrets,
     },
     /// List all accounts.
@@ -73,6 +75,17 @@ pub(crate) enum AccountCommand {
         /// Its name or id.
         account: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EmulatorChoice {
+    /// Make it an emulator, which stands in for WhatsApp in tests, for ever: a script reviews its
+    /// templates on a clock of its own. Needs --rulebook whatsapp.
+    #[arg(long, conflicts_with = "review")]
+    pub(crate) emulator: bool,
+    /// Let the emulator also do what Meta does and Galley deliberately does not.
+    #[arg(long, requires = "emulator")]
+    pub(crate) faithful: bool,
 }
 
 #[derive(Debug, Args)]

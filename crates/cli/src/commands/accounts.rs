@@ -4,16 +4,21 @@ mod deletion;
 mod limits;
 
 use anyhow::{Context as _, bail};
-use galley_domain::{account, rulebook::Rulebook, template::Review};
+use galley_domain::{
+    account::{self, Scope, Scopes},
+    emulator::EmulatorKind,
+    rulebook::{Rulebook, WHATSAPP},
+    template::Review,
+};
 use galley_store::{
     AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
-    RenameAccountOutcome,
+    RenameAccountOutcome, SetReviewOutcome,
 };
 use serde_json::Value;
 
 use super::{CommandContext, credentials};
 use crate::{
-    arguments::{AccountChange, AccountCommand, AccountSecrets, PhoneCommand},
+    arguments::{AccountChange, AccountCommand, AccountSecrets, EmulatorChoice, PhoneCommand},
     secrets::{self, file},
     table, terminal,
 };
@@ -23,7 +28,7 @@ pub(super) async fn account(
     command: AccountCommand,
 ) -> anyhow::Result<()> {
     match command {
-        AccountCommand::Create { name, phones, rulebook, review, secrets } => {
+        AccountCommand::Create { name, phones, rulebook, review, kind, secrets } => {
             let AccountSecrets { key, key_file, token, token_file } = secrets;
             let flags = ["--key-file", "--token-file"];
             file::require_one_from_standard_input([&key_file, &token_file], flags)?;
@@ -31,7 +36,10 @@ pub(super) async fn account(
                 secret("API key", file::given(key, key_file.as_deref())?, account::prefix::KEY)?;
             let token = file::given(token, token_file.as_deref())?;
             let token = secret("access token", token, account::prefix::TOKEN)?;
-            let new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
+            let mut new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
+            if let Some(kind) = emulator_kind(&kind, &rulebook)? {
+                become_emulator(&mut new, kind);
+            }
             create(context, new, key, token).await
         }
         AccountCommand::List => list(context).await,
@@ -76,6 +84,7 @@ fn new_account(
         name,
         rulebook: rulebook.name,
         review,
+        emulator: None,
         phones,
         credentials: vec![
             NewCredential::unrestricted(CredentialKind::Key, key),
@@ -84,6 +93,23 @@ fn new_account(
         only_if_first: false,
         by: context.author(),
     })
+}
+
+/// The kind of emulator that the flags ask for.
+fn emulator_kind(choice: &EmulatorChoice, rulebook: &str) -> anyhow::Result<Option<EmulatorKind>> {
+    if choice.emulator && rulebook != WHATSAPP.name {
+        bail!("an emulator account has the rulebook `whatsapp`: add --rulebook whatsapp");
+    }
+    Ok(choice.emulator.then_some(EmulatorKind { faithful: choice.faithful }))
+}
+
+/// Makes a new account an emulator whose token also controls it.
+pub(super) fn become_emulator(new: &mut NewAccount, kind: EmulatorKind) {
+    new.emulator = Some(kind);
+    new.review = Review::Scripted;
+    for credential in new.credentials.iter_mut().filter(|it| it.kind == CredentialKind::Token) {
+        credential.scopes = Scopes::of(credential.scopes.iter().chain([Scope::Emulator]));
+    }
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
@@ -148,14 +174,29 @@ async fn list(context: &CommandContext) -> anyhow::Result<()> {
             account.name.into(),
             account.rulebook.into(),
             account.review.as_str().into(),
+            emulator(account.emulator),
             account.usage.template_bytes.map_or(Value::Null, Value::from),
             account.created_at.to_string().into(),
             account.disabled_at.map_or(Value::Null, |at| at.to_string().into()),
         ]
     });
-    let columns = ["id", "name", "rulebook", "review", "stored_bytes", "created_at", "disabled_at"];
+    let columns = [
+        "id",
+        "name",
+        "rulebook",
+        "review",
+        "emulator",
+        "stored_bytes",
+        "created_at",
+        "disabled_at",
+    ];
     table::print(context.json, &columns, rows.collect());
     Ok(())
+}
+
+/// The kind of an emulator account; null for others.
+fn emulator(kind: Option<EmulatorKind>) -> Value {
+    kind.map_or(Value::Null, |kind| if kind.faithful { "faithful" } else { "standard" }.into())
 }
 
 async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
@@ -170,6 +211,7 @@ async fn show(context: &CommandContext, wanted: &str) -> anyhow::Result<()> {
         ("name", account.name.clone().into()),
         ("rulebook", account.rulebook.clone().into()),
         ("review", account.review.as_str().into()),
+        ("emulator", emulator(account.emulator)),
         ("four_eyes", account.four_eyes.into()),
     ];
     members.extend(limits::shown(&account));
@@ -210,8 +252,17 @@ async fn change(
     let account = context.account(wanted).await?;
     let mut members = vec![("id", Value::from(account.id.to_string()))];
     if let Some(review) = review {
-        if !context.store.set_account_review(account.id, review, context.author()).await? {
-            bail!("the account no longer exists");
+        match context.store.set_account_review(account.id, review, context.author()).await? {
+            SetReviewOutcome::Set => {}
+            SetReviewOutcome::Emulator => {
+                bail!(
+                    "a script reviews the templates of an emulator account, so its review cannot be changed; review rules decide: PUT {{base}}/emulator/rules"
+                )
+            }
+            SetReviewOutcome::NotAnEmulator => {
+                bail!("only an emulator account can have the review `scripted`")
+            }
+            SetReviewOutcome::NotFound => bail!("the account no longer exists"),
         }
         members.push(("review", review.as_str().into()));
     }

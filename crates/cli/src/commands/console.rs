@@ -1,8 +1,8 @@
 //! `galley console`: a link that signs in to the console.
 
 use anyhow::bail;
-use galley_domain::account::{Scope, prefix};
-use galley_store::{NewConsoleLink, SecretHash};
+use galley_domain::account::{Scope, Scopes, prefix};
+use galley_store::{Account, NewConsoleLink, SecretHash};
 
 use super::{
     CommandContext,
@@ -10,23 +10,31 @@ use super::{
 };
 use crate::{secrets, settings::Settings, table};
 
+/// The scopes of a link without a choice: what the pages need that show and change templates, and, for
+/// an emulator account, its page.
+fn default_scopes(account: &Account) -> Scopes {
+    let emulator = account.emulator.map(|_| Scope::Emulator);
+    Scopes::of([Scope::Read, Scope::Write, Scope::Review].into_iter().chain(emulator))
+}
+
 /// Creates a link and prints it. Its secret is in the fragment, which browsers send to no server.
 pub(super) async fn link(
     context: &CommandContext,
     settings: &Settings,
     account: &str,
-    scopes: &str,
+    scopes: Option<&str>,
     name: String,
 ) -> anyhow::Result<()> {
     if !settings.console {
         bail!("the console is switched off: set `console = true` in the settings of the service");
     }
-    let scopes = parse_scopes(scopes)?;
-    if !scopes.contains(Scope::Read) {
+    let scopes = scopes.map(parse_scopes).transpose()?;
+    if scopes.is_some_and(|scopes| !scopes.contains(Scope::Read)) {
         bail!("the console needs the scope `read`: add it to --scopes");
     }
     let name = credentials::checked_name(name)?;
     let account = context.account(account).await?;
+    let scopes = scopes.unwrap_or_else(|| default_scopes(&account));
     if account.disabled_at.is_some() {
         bail!("the account is disabled; `galley account enable {}` enables it", account.id);
     }

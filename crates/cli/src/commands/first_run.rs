@@ -177,6 +177,7 @@ async fn create(
         name: "default".to_owned(),
         rulebook: V1.name,
         review: Review::Auto,
+        emulator: None,
         phones,
         credentials: vec![
             NewCredential::unrestricted(CredentialKind::Key, key),

@@ -4,10 +4,13 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{
-    AccessLog, App, Clock as _, ConsoleAddress, Galley, LogWriter, Stop,
+    AccessLog, App, Clock as _, ConsoleAddress, Galley, Instance, LogWriter, Stop,
     workers::{self, Worker, run_supervised},
 };
-use galley_store::sqlite::{Acknowledge, SqliteOptions};
+use galley_store::{
+    Store,
+    sqlite::{Acknowledge, SqliteOptions},
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     signal::unix::{SignalKind, signal},
@@ -21,8 +24,8 @@ use crate::{
     settings::{RawSettings, Settings},
 };
 
-/// Time for deliveries in progress to finish after all requests are done.
-const DELIVERY_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for workers to finish what is in progress after all requests are done.
+const WORKER_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time to record the last use of credentials before the process ends.
 const USE_RECORD_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,78 +37,116 @@ pub(super) async fn serve(
     log: LogWriter,
 ) -> anyhow::Result<ExitCode> {
     let stop = stop_signal()?;
-    let listener = listen(&settings.listen, "--listen HOST:PORT").await?;
-    let health = match &settings.health_listen {
-        Some(address) => Some(listen(address, "--set health_listen=HOST:PORT").await?),
-        None => None,
-    };
-    let address = listener.local_addr()?;
-    let options = SqliteOptions {
-        queue_capacity: settings.write_queue,
-        acknowledge: acknowledge(raw),
-        new_store,
-        keeps_disk_reserve: true,
-        ..SqliteOptions::default()
-    };
-    let created = super::file_to_create(settings);
-    let store = super::open(settings, options).await?;
-    if let Some(file) = created {
-        tracing::info!("created the store {}", file.display());
-    }
-    for exposed in super::exposed_files(settings) {
-        tracing::warn!("{exposed}");
-    }
-    let clock = Arc::new(SystemClock::new());
-    first_run::prepare(&*store, settings, &address.to_string(), clock.now()).await?;
-    tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
-
-    let access = AccessLog::new(log, settings.access_log);
-    let limits = settings.limits.clone();
-    let webhooks = settings.webhooks.context();
-    let public_url = match &*settings.public_url {
-        "" => {
-            if address.ip().is_unspecified() {
-                tracing::warn!(
-                    "links in responses will use http://{address}, which clients cannot reach: \
-                     set `public_url` to the public address of the service"
-                );
-            }
-            format!("http://{address}")
-        }
-        url => url.to_owned(),
-    };
-    let instance = secrets::instance()?;
-    let app = App::new(store, clock, limits, access, webhooks, instance, &public_url);
-    let delivering = start_workers(&app, settings);
-    tracing::info!(
-        "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
-        settings.store
-    );
-    if let Some(health) = &health {
-        let address = health.local_addr()?;
-        tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
-    }
-    let console = match (settings.console, &*settings.public_url) {
-        (false, _) => ConsoleAddress::None,
-        (true, "") => ConsoleAddress::AnyHost,
-        (true, _) => ConsoleAddress::PublicUrl,
-    };
-    let galley =
-        Galley::new(app.clone()).with_console(console).with_cors(settings.cors_origins.clone());
-    galley_server::serve(galley, listener, health, stop).await?;
-    if let Some(delivering) = delivering {
-        // Deliveries that are still unconfirmed are repeated after the next start.
-        let _ = tokio::time::timeout(DELIVERY_DRAIN_TIMEOUT, delivering).await;
-    }
-    // Otherwise the last minute before a stop would not count as a use.
-    let _ = tokio::time::timeout(USE_RECORD_TIMEOUT, workers::record_credential_use(&app)).await;
-    tracing::info!("stopped");
-    Ok(ExitCode::SUCCESS)
+    let service = OpenService::open(settings, raw, new_store).await?;
+    let (address, now) = (service.address.to_string(), SystemClock::new().now());
+    first_run::prepare(&*service.store, settings, &address, now).await?;
+    service.run(settings, log, stop).await
 }
 
-/// Starts the background workers. They hold the store open until the runtime shuts down. Returns the
-/// delivery scheduler, which ends when the service drains, if this instance delivers.
-fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
+/// A service that listens and has opened its store, but does not process requests yet.
+pub(super) struct OpenService {
+    listener: TcpListener,
+    health: Option<TcpListener>,
+    pub(super) address: SocketAddr,
+    pub(super) store: Arc<dyn Store>,
+}
+
+impl OpenService {
+    pub(super) async fn open(
+        settings: &Settings,
+        raw: &RawSettings,
+        new_store: bool,
+    ) -> anyhow::Result<Self> {
+        let listener = listen(&settings.listen, "--listen HOST:PORT").await?;
+        let health = match &settings.health_listen {
+            Some(address) => Some(listen(address, "--set health_listen=HOST:PORT").await?),
+            None => None,
+        };
+        let address = listener.local_addr()?;
+        let options = SqliteOptions {
+            queue_capacity: settings.write_queue,
+            acknowledge: acknowledge(raw),
+            new_store,
+            keeps_disk_reserve: true,
+            ..SqliteOptions::default()
+        };
+        let created = super::file_to_create(settings);
+        let store = super::open(settings, options).await?;
+        if let Some(file) = created {
+            tracing::info!("created the store {}", file.display());
+        }
+        for exposed in super::exposed_files(settings) {
+            tracing::warn!("{exposed}");
+        }
+        Ok(Self { listener, health, address, store })
+    }
+
+    /// Processes requests until `stop` completes.
+    pub(super) async fn run(
+        self,
+        settings: &Settings,
+        log: LogWriter,
+        stop: impl Future<Output = Stop> + Send + 'static,
+    ) -> anyhow::Result<ExitCode> {
+        let Self { listener, health, address, store } = self;
+        tokio::spawn(plain_secrets::log(Arc::clone(&store), settings.webhooks.keyring.clone()));
+        let access = AccessLog::new(log, settings.access_log);
+        let limits = settings.limits.clone();
+        let webhooks = settings.webhooks.context();
+        let public_url = public_url(settings, address);
+        let instance =
+            Instance { id: secrets::instance()?, public_url, emulator: settings.emulator };
+        let clock = Arc::new(SystemClock::new());
+        let app = App::new(store, clock, limits, access, webhooks, instance);
+        let draining = start_workers(&app, settings);
+        tracing::info!(
+            "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
+            settings.store
+        );
+        if let Some(health) = &health {
+            let address = health.local_addr()?;
+            tracing::info!("serving /healthz, /readyz and /metrics on http://{address}");
+        }
+        let console = match (settings.console, &*settings.public_url) {
+            (false, _) => ConsoleAddress::None,
+            (true, "") => ConsoleAddress::AnyHost,
+            (true, _) => ConsoleAddress::PublicUrl,
+        };
+        let galley =
+            Galley::new(app.clone()).with_console(console).with_cors(settings.cors_origins.clone());
+        galley_server::serve(galley, listener, health, stop).await?;
+        // Deliveries that are still unconfirmed are repeated after the next start.
+        let drained = async {
+            for worker in draining {
+                let _ = worker.await;
+            }
+        };
+        let _ = tokio::time::timeout(WORKER_DRAIN_TIMEOUT, drained).await;
+        // Otherwise the last minute before a stop would not count as a use.
+        let record = workers::record_credential_use(&app);
+        let _ = tokio::time::timeout(USE_RECORD_TIMEOUT, record).await;
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The public base URL: the setting, or the address of the listener.
+fn public_url(settings: &Settings, address: SocketAddr) -> String {
+    if !settings.public_url.is_empty() {
+        return settings.public_url.clone();
+    }
+    if address.ip().is_unspecified() {
+        tracing::warn!(
+            "links in responses will use http://{address}, which clients cannot reach: \
+             set `public_url` to the public address of the service"
+        );
+    }
+    format!("http://{address}")
+}
+
+/// Starts the background workers. They hold the store open until the runtime shuts down. Returns
+/// those that end when the service drains: the senders of webhooks, and what runs the emulator.
+fn start_workers(app: &App, settings: &Settings) -> Vec<JoinHandle<()>> {
     let app = || app.clone();
     let kept = settings.webhooks.events_kept;
     let event_retention = move |app| workers::run_event_retention(app, kept);
@@ -116,9 +157,20 @@ fn start_workers(app: &App, settings: &Settings) -> Option<JoinHandle<()>> {
     tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));
     tokio::spawn(run_supervised(app(), Worker::EventRetention, event_retention));
     tokio::spawn(run_supervised(app(), Worker::MetricsSampler, workers::run_metrics_sampler));
-    let deliver = workers::run_delivery_scheduler;
-    let delivering = || tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver));
-    settings.webhooks.deliver.then(delivering)
+    let mut draining = Vec::new();
+    if settings.webhooks.deliver {
+        let deliver = workers::run_delivery_scheduler;
+        draining.push(tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver)));
+    }
+    if settings.webhooks.deliver && settings.emulator {
+        let send = workers::run_status_sender;
+        draining.push(tokio::spawn(run_supervised(app(), Worker::StatusSender, send)));
+    }
+    if settings.emulator {
+        let run_scripts = workers::run_script_runner;
+        draining.push(tokio::spawn(run_supervised(app(), Worker::ScriptRunner, run_scripts)));
+    }
+    draining
 }
 
 /// Binds a listener, or explains why it cannot. `flag` sets the address.
@@ -147,7 +199,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Completes with the first signal: SIGTERM and SIGHUP drain, SIGINT stops sooner. A second SIGTERM
 /// or SIGINT ends the process immediately. A second SIGHUP does not: a closed terminal sends two.
-fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
+pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = Stop>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     // `nohup` ignores the signal, and handling it would undo that.

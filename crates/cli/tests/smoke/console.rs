@@ -53,6 +53,28 @@ fn a_link_from_the_command_line_signs_in_once() {
 }
 
 #[test]
+fn a_link_to_an_emulator_account_also_permits_its_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).flags(&["--set", "emulator=true"]).start();
+    galley_json(
+        dir.path(),
+        &["account", "create", "sandbox", "--rulebook", "whatsapp", "--emulator"],
+    );
+    for (arguments, expected) in [
+        (&["console", "sandbox"][..], json!(["read", "write", "review", "emulator"])),
+        (&["console", "sandbox", "--scopes", "read"], json!(["read"])),
+    ] {
+        let link = galley_json(dir.path(), arguments);
+        let response = sign_in(&service, &json!({"link": secret(&link)}));
+        let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap();
+        let session = Request::get("/console/session").header("Cookie", cookie);
+        let session = service.send(&session).json();
+        assert_eq!(session["account"]["emulator"], "standard");
+        assert_eq!(session["token"]["scopes"], expected);
+    }
+}
+
+#[test]
 fn a_link_needs_an_existing_account_and_the_scope_read() {
     let dir = tempfile::tempdir().unwrap();
     galley_json(dir.path(), &["account", "create", "shop"]);

@@ -232,6 +232,11 @@ impl Background {
     pub(crate) fn start(dir: &Path, arguments: &[&str]) -> Self {
         let mut command = command(GALLEY);
         command.current_dir(dir).args(arguments).args(["--store", &store(dir)]);
+        Self::spawn(command)
+    }
+
+    /// Starts this command.
+    pub(crate) fn spawn(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let printed = CapturedOutput::capture(child.stdout.take().unwrap());

@@ -80,6 +80,13 @@ pub(crate) struct Credentials;
 /// The scope of handlers that read the audit feed.
 pub(crate) struct Audit;
 
+/// The scope of handlers that control the emulator.
+pub(crate) struct Emulator;
+
+impl RequiredScope for Emulator {
+    const SCOPE: Scope = Scope::Emulator;
+}
+
 impl RequiredScope for Credentials {
     const SCOPE: Scope = Scope::Credentials;
 }
@@ -201,17 +208,9 @@ impl<S: RequiredScope> Caller<S> {
             Some(phone) => unclaimed_phone(app, &account, phone).await?,
             None => None,
         };
-        if account.disabled_at.is_some() {
-            return Err(Problem::of(ProblemKind::AccountDisabled));
-        }
-        // Such an account claims any unowned phone number id on first use.
+        ensure_served(app, &account)?;
         if let Some(phone) = claimed_phone {
-            let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);
-            let by = Author::token(token.credential.id, now);
-            let claimed = app.store().claim_phone(account.id, phone, max, by);
-            if let AddPhoneOutcome::OwnedByOther | AddPhoneOutcome::TooMany = claimed.await? {
-                return Err(phone_unknown(&account));
-            }
+            claim_phone(app, &account, phone, Author::token(token.credential.id, now)).await?;
         }
         token.last_use.remember(now);
         if let Some(key) = key {
@@ -225,6 +224,7 @@ impl<S: RequiredScope> Caller<S> {
             scope: S::SCOPE,
             token: hashes.0,
             key: hashes.1,
+            is_emulator: account.emulator.is_some(),
             is_session: session.is_some(),
         });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());
@@ -285,6 +285,28 @@ impl PresentedCredentials {
     }
 }
 
+/// Refuses a phone number that the account cannot use, and claims one that no account has.
+pub(crate) async fn ensure_phone(
+    app: &App,
+    account: &Account,
+    phone: &str,
+    by: Author,
+) -> Result<(), Problem> {
+    match unclaimed_phone(app, account, phone).await? {
+        Some(phone) => claim_phone(app, account, phone, by).await,
+        None => Ok(()),
+    }
+}
+
+/// Claims a phone number on its first use, for an account that takes any that no other owns.
+async fn claim_phone(app: &App, account: &Account, phone: &str, by: Author) -> Result<(), Problem> {
+    let max = account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS);
+    match app.store().claim_phone(account.id, phone, max, by).await? {
+        AddPhoneOutcome::OwnedByOther | AddPhoneOutcome::TooMany => Err(phone_unknown(account)),
+        _ => Ok(()),
+    }
+}
+
 /// The phone number if the account has to claim it first; `None` if the account owns it. Other
 /// numbers are refused.
 async fn unclaimed_phone<'p>(
@@ -310,6 +332,17 @@ fn phone_unknown(account: &Account) -> Problem {
         )),
         _ => problem,
     }
+}
+
+/// Rejects an account that is disabled, or that is an emulator while this process serves none.
+pub(crate) fn ensure_served(app: &App, account: &Account) -> Result<(), Problem> {
+    if account.disabled_at.is_some() {
+        return Err(Problem::of(ProblemKind::AccountDisabled));
+    }
+    if account.emulator.is_some() && !app.emulator().is_on() {
+        return Err(Problem::of(ProblemKind::EmulatorOff));
+    }
+    Ok(())
 }
 
 /// The problems of a token that does not exist, has expired or was revoked.

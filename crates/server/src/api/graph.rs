@@ -2,17 +2,24 @@
 //! uses the same store as API v1.0, but differs in authentication, in the accepted forms of
 //! documents, and in the format of responses and errors.
 
+mod app_callback;
+mod archive;
 mod body;
 mod caller;
+mod compare;
 mod create;
 mod delete;
 mod error;
+mod faithful;
+mod faults;
 mod list;
 mod media;
+mod messages;
 mod node;
 mod not_offered;
 mod outcomes;
 mod parameters;
+mod previews;
 mod samples;
 mod stream;
 mod subscribed_apps;
@@ -44,6 +51,12 @@ pub(crate) const UPLOADS: &str = "/{version}/{node}/uploads";
 /// Serves a sample to every client that knows its name.
 pub(crate) const MEDIA: &str = "/media/{name}";
 pub(crate) const SUBSCRIBED_APPS: &str = "/{version}/{node}/subscribed_apps";
+/// Sends a message; only emulator accounts have this call.
+pub(crate) const MESSAGES: &str = "/{version}/{node}/messages";
+pub(crate) const ARCHIVE: &str = "/{version}/{node}/message_templates/archive";
+pub(crate) const UNARCHIVE: &str = "/{version}/{node}/message_templates/unarchive";
+pub(crate) const COMPARE: &str = "/{version}/{node}/compare";
+pub(crate) const PREVIEWS: &str = "/{version}/{node}/message_template_previews";
 pub(crate) const UPSERT: &str = "/{version}/{node}/upsert_message_templates";
 
 /// Whether the pattern of a route belongs to this surface.
@@ -65,6 +78,11 @@ pub(crate) fn routes() -> Router<App> {
         .route(UNPAUSE, post(node::unpause))
         .route(TEMPLATES, get(list::list).post(create::create).delete(delete::delete))
         .route(TEMPLATE, get(node::show_template))
+        .route(ARCHIVE, post(archive::archive))
+        .route(UNARCHIVE, post(archive::unarchive))
+        .route(MESSAGES, post(messages::send))
+        .route(COMPARE, get(compare::compare))
+        .route(PREVIEWS, get(previews::list))
         .route(UPSERT, post(upsert::upsert))
         .route(UPLOADS, post(uploads::begin))
         .route(

@@ -20,6 +20,7 @@ pub(crate) fn created(outcome: CreateOutcome) -> Result<Created, Problem> {
         CreateOutcome::KeyReused => Err(Problem::of(ProblemKind::IdempotencyKeyReused)),
         CreateOutcome::NameInUse(conflict) => Err(Problem::name_taken(conflict.existing_id)),
         CreateOutcome::CategoryDiffers(category) => Err(Problem::translation_category(category)),
+        CreateOutcome::NameLocked { until } => Err(Problem::name_locked(until)),
         CreateOutcome::Limited(limit) => Err(Problem::limit_reached(limit)),
     }
 }

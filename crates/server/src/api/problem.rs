@@ -10,7 +10,10 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use galley_domain::{id::TemplateId, rulebook::graph_codes::GraphError, violation::Violations};
+use galley_domain::{
+    emulator::failures::Failure, id::TemplateId, rulebook::graph_codes::GraphError, send::Refusal,
+    violation::Violations,
+};
 use galley_store::Limit;
 use jiff::Timestamp;
 
@@ -42,7 +45,7 @@ enum Extra {
     Revision(u64),
     /// The oldest stored event.
     Oldest(u64),
-    /// The end of the rotation.
+    /// The end of the rotation, or of the lock of a name.
     Until(Timestamp),
     /// The length of the file in bytes, sent as `Content-Range`.
     Length(u64),
@@ -50,6 +53,10 @@ enum Extra {
     Limit(Limit),
     /// When to send the request again, sent as `Retry-After` and `RateLimit`.
     Throttle(Box<Throttle>),
+    /// The failure of Meta's API that was provoked.
+    Failure(Box<Failure>),
+    /// Why the sandbox refuses a message.
+    Refusal(Box<Refusal>),
 }
 
 /// A limit of the rate or the number of requests, as the client sees it.
@@ -151,6 +158,22 @@ impl Problem {
     pub(crate) fn violations(&self) -> Option<&Violations> {
         match &self.extra {
             Extra::Violations(violations) => Some(violations),
+            _ => None,
+        }
+    }
+
+    /// The failure of Meta's API that was provoked.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match &self.extra {
+            Extra::Failure(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Why the sandbox refuses the message.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match &self.extra {
+            Extra::Refusal(refusal) => Some(refusal),
             _ => None,
         }
     }

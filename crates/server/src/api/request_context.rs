@@ -13,7 +13,7 @@ use axum::{
     extract::{MatchedPath, Request},
     http::{Extensions, HeaderMap, HeaderName},
 };
-use galley_domain::account;
+use galley_domain::{account, emulator::faults::FaultEffect};
 use galley_store::{CredentialId, TraceContext};
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
@@ -49,6 +49,9 @@ pub(crate) struct RequestContext {
     turn: OnceLock<OwnedSemaphorePermit>,
     graph: OnceLock<()>,
     upload: OnceLock<()>,
+    fault: OnceLock<FaultEffect>,
+    usage: OnceLock<String>,
+    used_up: OnceLock<String>,
 }
 
 impl RequestContext {
@@ -77,6 +80,9 @@ impl RequestContext {
             turn: OnceLock::new(),
             graph: OnceLock::new(),
             upload: OnceLock::new(),
+            fault: OnceLock::new(),
+            usage: OnceLock::new(),
+            used_up: OnceLock::new(),
         }
     }
 
@@ -187,6 +193,30 @@ impl RequestContext {
 
     pub(crate) fn is_upload(&self) -> bool {
         self.upload.get().is_some()
+    }
+
+    /// Records the fault that strikes the call of an emulator account. The first one counts.
+    pub(crate) fn record_fault(&self, effect: FaultEffect) {
+        let _ = self.fault.set(effect);
+    }
+
+    pub(crate) fn fault(&self) -> Option<FaultEffect> {
+        self.fault.get().copied()
+    }
+
+    /// Records what the response says about the budget of calls.
+    pub(crate) fn record_usage(&self, value: String) {
+        let _ = self.usage.set(value);
+    }
+
+    /// Records what the response says about a budget that is used up. It takes precedence.
+    pub(crate) fn record_used_up(&self, value: String) {
+        let _ = self.used_up.set(value);
+    }
+
+    /// What the response says about the budget of calls.
+    pub(crate) fn usage(&self) -> Option<&str> {
+        self.used_up.get().or(self.usage.get()).map(String::as_str)
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct UsedCredentials {
     pub(crate) token: SecretHash,
     /// The Graph surface and the console have no keys.
     pub(crate) key: Option<SecretHash>,
+    /// Whether the account is an emulator.
+    pub(crate) is_emulator: bool,
     /// Whether a session of the console stands for the token.
     pub(crate) is_session: bool,
 }

@@ -7,8 +7,9 @@ use galley_domain::{
     violation::{MAX_LISTED, Rule, Violation, Violations},
 };
 use galley_store::UNUSED_MEDIA_DAYS;
+use jiff::{SignedDuration, Timestamp};
 
-use super::{media_url, problem::Problem};
+use super::{emulated_time, media_url, problem::Problem};
 use crate::app::App;
 
 /// The member of a header's example that contains handles.
@@ -71,6 +72,16 @@ pub(crate) async fn violations(
             hint: Some(hint),
             span: None,
         };
+        if let Some(began) = media.as_ref().and_then(|media| media.emulated_at)
+            && is_expired(app, account, began).await?
+        {
+            let hint = "upload the file again and use the `h` of the response".to_owned();
+            let message = format!(
+                "refers to a file that was uploaded more than {UNUSED_MEDIA_DAYS} days ago on the clock of the account, and that no template uses"
+            );
+            found.push(violation(Rule::SampleUnknown, message, hint));
+            continue;
+        }
         let Some(media) = media else {
             let hint = format!(
                 "upload the file and use the `h` of the response; a file that no template uses is deleted after {UNUSED_MEDIA_DAYS} days"
@@ -87,6 +98,13 @@ pub(crate) async fn violations(
         }
     }
     Ok(found)
+}
+
+/// Whether a sample that no template uses has expired on the clock of an emulator account.
+async fn is_expired(app: &App, account: AccountId, began: Timestamp) -> Result<bool, Problem> {
+    let now = emulated_time::of_account_id(app, account).await?;
+    let lifetime = SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS);
+    Ok(now.is_some_and(|now| now.duration_since(began) > lifetime))
 }
 
 /// What was read of a document, or all violations of the document and of its samples.

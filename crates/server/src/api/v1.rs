@@ -1,6 +1,7 @@
 //! API v1.0.
 
 pub(crate) mod audit;
+pub(crate) mod emulator;
 pub(crate) mod events;
 pub(crate) mod templates;
 pub(crate) mod tokens;
@@ -19,4 +20,5 @@ pub(crate) fn routes(base: BasePath) -> Router<App> {
         .merge(webhooks::routes(base))
         .merge(tokens::routes(base))
         .merge(audit::routes(base))
+        .merge(emulator::routes(base))
 }

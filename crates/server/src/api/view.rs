@@ -1,6 +1,7 @@
-//! The JSON form of templates, versions, endpoints and lists on API v1.0.
+//! The JSON form of templates, versions, endpoints, emulators and lists on API v1.0.
 
 mod credentials;
+mod emulator;
 mod groups;
 mod session;
 mod webhooks;
@@ -11,6 +12,7 @@ use galley_store::{Event, StoredTemplate, VersionSummary};
 use crate::{event_json, json_writer::ObjectWriter};
 
 pub(crate) use credentials::{audit_entries, token_with_secret, tokens};
+pub(crate) use emulator::{clock, fault, faults, messages};
 pub(crate) use groups::groups;
 pub(crate) use session::session;
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};

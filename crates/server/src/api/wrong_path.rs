@@ -7,7 +7,8 @@ use galley_domain::{account, document::suggest::nearest};
 use super::problem::{Problem, ProblemKind};
 
 /// The collections of API v1.0.
-const COLLECTIONS: [&str; 5] = ["message_templates", "events", "webhooks", "tokens", "audit"];
+const COLLECTIONS: [&str; 6] =
+    ["message_templates", "events", "webhooks", "tokens", "audit", "emulator"];
 
 /// What clients call instead of `message_templates`.
 const OTHER_NAMES: [&str; 4] = ["templates", "template", "message-templates", "messagetemplates"];
@@ -140,7 +141,15 @@ fn explain_call(rest: &[&str]) -> String {
         ["audit", ..] => {
             "Nothing comes after `audit`: use the query parameters `after` and `limit`.".to_owned()
         }
-        ["message_templates" | "webhooks" | "tokens", ..] => {
+        ["emulator"] => {
+            "After `emulator` comes `/rules`, `/clock`, `/faults` or `/messages`.".to_owned()
+        }
+        ["emulator", call] => action_sentence(
+            call,
+            "emulator",
+            ["rules", "clock", "faults", "messages"].as_slice(),
+        ),
+        ["message_templates" | "webhooks" | "tokens" | "emulator", ..] => {
             "The path has more segments than any call. `/docs` lists all calls.".to_owned()
         }
         ["messages", ..] => {
@@ -190,12 +199,21 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
         ("tokens", "PUT" | "PATCH" | "DELETE") => {
             "POST creates a token and GET lists them. To revoke one, add its id to the path: DELETE `…/tokens/{id}`."
         }
+        ("emulator/rules", _) => "GET shows the review rules, PUT replaces them.",
+        ("emulator/clock", _) => "GET shows the clock, POST moves it.",
+        ("emulator/faults", _) => {
+            "GET lists the faults, POST adds one, DELETE deletes all of them."
+        }
+        ("emulator/faults/{number}", _) => {
+            "DELETE deletes the fault. GET `…/emulator/faults` lists all of them."
+        }
         ("tokens/{id}", _) => "DELETE revokes the token. GET `…/tokens` lists all of them.",
         (
             "message_templates/{id}/versions"
             | "message_templates/{id}/proof"
             | "events"
             | "audit"
+            | "emulator/messages"
             | "webhooks/{id}/deliveries",
             _,
         ) => "This call only reads: use GET.",
@@ -238,6 +256,9 @@ mod tests {
                 "use `message_templates`, `events`, `webhooks`, `tokens` or `audit`",
             ),
             ("/api/v1.0/1555/KEY/token/7", "is called `tokens`"),
+            ("/api/v1.0/1555/KEY/emulator", "`/rules`, `/clock`, `/faults` or `/messages`"),
+            ("/api/v1.0/1555/KEY/emulator/message", "`emulator/messages`?"),
+            ("/api/v1.0/1555/KEY/emulator/faults/7/8", "more segments than any call"),
             ("/api/v1.0/1555/KEY/audit/7", "query parameters `after` and `limit`"),
             ("/api/v1.0/1555/KEY/tokens/7/rotate", "more segments than any call"),
             ("/api/v1.0/1555/KEY/message_templates/7/reder", "`message_templates/{id}/render`?"),

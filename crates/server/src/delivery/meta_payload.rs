@@ -7,7 +7,7 @@ use galley_domain::{
     template::{Status, lifecycle::EventType, quality::QualityChange},
     webhook::{CATEGORY_NOTICE, PauseTitle, RejectionReason, Update, status_event},
 };
-use galley_store::{DueDelivery, Event, EventSubject, Version};
+use galley_store::{Actor, DueDelivery, Event, EventSubject, Version};
 use jiff::Timestamp;
 
 use crate::json_writer::ObjectWriter;
@@ -24,9 +24,14 @@ struct TemplateSnapshot<'e> {
     status: Status,
 }
 
-/// Builds the request body of a delivery.
-pub(crate) fn build(due: &DueDelivery) -> String {
-    body(due.webhook.account, &due.event, due.version.as_ref())
+/// Builds the request body of a delivery. `at` is the time of the event, for an emulator account on
+/// its clock.
+pub(crate) fn build(due: &DueDelivery, at: Timestamp) -> String {
+    if at == due.event.at {
+        return body(due.webhook.account, &due.event, due.version.as_ref());
+    }
+    let event = Event { at, ..due.event.clone() };
+    body(due.webhook.account, &event, due.version.as_ref())
 }
 
 /// The request body for an event of an account.
@@ -131,7 +136,11 @@ fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &Template
     };
     match event.kind {
         EventType::Paused => {
-            let (title, description) = PauseTitle::of(text);
+            // What a person writes is not one of Meta's titles.
+            let (title, description) = match event.actor {
+                Actor::Service => PauseTitle::of(text),
+                _ => (PauseTitle::RateLimiting, text),
+            };
             let description = description.unwrap_or("Paused until it is resumed.");
             write_other_info(title.as_str(), description);
         }
@@ -201,6 +210,10 @@ mod tests {
 
     /// The value of the only change that is sent for an event of an approved UTILITY template.
     fn value(kind: EventType, status: Status, reason: &str) -> (String, Value) {
+        value_by(Actor::Service, kind, status, reason)
+    }
+
+    fn value_by(actor: Actor, kind: EventType, status: Status, reason: &str) -> (String, Value) {
         let event = Event {
             seq: 1,
             kind,
@@ -213,7 +226,7 @@ mod tests {
                 status,
             },
             at: Timestamp::from_second(1_000).unwrap(),
-            actor: galley_store::Actor::Service,
+            actor,
             actor_name: String::new(),
             reason: Some(reason.to_owned()).filter(|it| !it.is_empty()),
             trace: None,
@@ -266,5 +279,9 @@ mod tests {
         let (_, paused) = value(EventType::Paused, Status::Paused, "FIRST_PAUSE: low quality");
         let expected = json!({"title": "FIRST_PAUSE", "description": "low quality"});
         assert_eq!(paused["other_info"], expected);
+        let text = "FIRST_PAUSE: low quality";
+        let (_, paused) = value_by(Actor::Operator, EventType::Paused, Status::Paused, text);
+        let expected = json!({"title": "RATE_LIMITING_PAUSE", "description": text});
+        assert_eq!(paused["other_info"], expected, "a person's reason is not a title");
     }
 }

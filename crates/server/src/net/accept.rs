@@ -23,15 +23,15 @@ use tokio::{
 use super::{
     activity::{CloseReason, CloseRequest, ConnectionActivity, Phase, poll_interval},
     connections::{OpenConnection, OpenConnections},
-    lingering_close::{TrackedBody, discard_request_body},
+    lingering_close::{TrackedBody, discard_request_body, discard_small_body},
     response_body::ResponseBody,
     tracked_io::TrackedIo,
 };
-use crate::{Galley, app::App, limits::Limits};
+use crate::{Galley, app::App, fault_effect::CloseConnection, limits::Limits};
 
-/// A refused body up to this size usually arrives with its header, so that the connection can be
-/// used again. After a larger one, or one of unknown size, the connection closes.
-const MAX_DRAINED_BODY_BYTES: u64 = 8 * 1_024;
+/// A refused body up to this size is read, so that the connection can be used again. After a larger
+/// one, or one of unknown size, the connection closes.
+const MAX_DISCARDED_BODY_BYTES: u64 = 8 * 1_024;
 
 /// Maximum size of a request header. It bounds the memory that an unauthenticated client can use.
 const MAX_HEADER_BYTES: usize = 96 * 1_024;
@@ -211,12 +211,16 @@ async fn respond(
         return galley.refuse(peer, &request, error.detail());
     }
     let length = request.body().size_hint().exact();
+    // The client sends the body only if it is asked to.
+    let is_held_back = request.headers().contains_key(header::EXPECT);
     let mut response = galley.handle_from(peer, request).await;
-    let is_left_unread =
-        activity.has_unread_body() && length.is_none_or(|length| length > MAX_DRAINED_BODY_BYTES);
-    if is_left_unread || activity.framing_error(number).is_some() {
-        // hyper closes the connection instead of reading the rest of a body that no handler wants.
-        // Or the body arrived after its header and is ambiguous, and what follows it is not read.
+    if !is_held_back && length.is_some_and(|length| length <= MAX_DISCARDED_BODY_BYTES) {
+        discard_small_body(activity).await;
+    }
+    drop(activity.take_body());
+    if activity.has_unread_body() || activity.framing_error(number).is_some() {
+        // The rest of a body that no handler wants is not read. Or the body arrived after its header
+        // and is ambiguous, and what follows it is not read.
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
@@ -253,8 +257,13 @@ async fn serve_requests(
             let body = |body| Body::new(TrackedBody::new(body, Arc::clone(&activity), number));
             let request: Request = request.map(body);
             let response = respond(&galley, peer, request, &activity, number).await;
-            let response = response.map(|body| ResponseBody::new(body, activity));
-            Ok::<_, std::convert::Infallible>(response)
+            if response.extensions().get::<CloseConnection>().is_some() {
+                // hyper closes the connection without a response, at once: what is left of the request
+                // is not read.
+                activity.set_unread_body(false);
+                return Err(io::Error::from(io::ErrorKind::ConnectionAborted));
+            }
+            Ok(response.map(|body| ResponseBody::new(body, activity)))
         }
     });
     let mut serving = pin!(

@@ -2,13 +2,15 @@
 //! connection may be evicted, and when a request is invalid.
 
 use std::{
+    mem,
     sync::{
-        OnceLock,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use hyper::body::Incoming;
 use tokio::sync::Notify;
 
 use super::{
@@ -38,6 +40,8 @@ pub(super) struct ConnectionActivity {
     unchanged_polls: AtomicU32,
     /// Whether part of the last request's body has not been read.
     unread_body: AtomicBool,
+    /// That part, once no handler wants it.
+    left_body: Mutex<LeftBody>,
     /// The number of requests that were begun.
     requests: AtomicU64,
     invalid_request: OnceLock<InvalidRequest>,
@@ -49,6 +53,13 @@ pub(super) struct ConnectionActivity {
     /// Whether the client has sent a part of a request header, but not all of it.
     has_partial_header: AtomicBool,
     sending: SendProgress,
+}
+
+/// The rest of a request body that no handler wants.
+#[derive(Default)]
+struct LeftBody {
+    body: Option<Incoming>,
+    is_expected: bool,
 }
 
 /// The phase of a connection.
@@ -103,6 +114,7 @@ impl ConnectionActivity {
             polled_state: AtomicU64::new(u64::MAX),
             unchanged_polls: AtomicU32::new(0),
             unread_body: AtomicBool::new(false),
+            left_body: Mutex::default(),
             requests: AtomicU64::new(0),
             invalid_request: OnceLock::new(),
             close_requests: Notify::new(),
@@ -119,6 +131,27 @@ impl ConnectionActivity {
 
     pub(super) fn has_unread_body(&self) -> bool {
         self.unread_body.load(Ordering::Relaxed)
+    }
+
+    /// From now on, the rest of a body is kept when no handler wants it any more.
+    pub(super) fn expect_body(&self) {
+        self.left_body().is_expected = true;
+    }
+
+    /// Keeps the rest of a body, unless the response is there already.
+    pub(super) fn leave_body(&self, body: Option<Incoming>) {
+        let mut left = self.left_body();
+        left.body = body.filter(|_| left.is_expected);
+    }
+
+    /// The rest of the body that no handler wanted. The response is there: what is left later is
+    /// dropped, since hyper waits for it.
+    pub(super) fn take_body(&self) -> Option<Incoming> {
+        mem::take(&mut *self.left_body()).body
+    }
+
+    fn left_body(&self) -> MutexGuard<'_, LeftBody> {
+        self.left_body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn enter(&self, phase: Phase) {

@@ -2,6 +2,7 @@
 //! closing the socket does not destroy the response.
 
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -19,10 +20,15 @@ use crate::api::body::AmbiguousBody;
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 16 * 1_024;
 
+/// Maximum time to wait for the rest of a small body before its response. It usually arrives with the
+/// header or directly after it.
+const MAX_DISCARD: Duration = Duration::from_millis(250);
+
 /// A request body that records in a [`ConnectionActivity`] whether part of it is unread, and that
 /// fails if its framing is invalid.
 pub(super) struct TrackedBody {
-    body: Incoming,
+    /// Taken when the value is dropped.
+    body: Option<Incoming>,
     activity: Arc<ConnectionActivity>,
     /// The position of the request on the connection.
     request: u64,
@@ -30,8 +36,22 @@ pub(super) struct TrackedBody {
 
 impl TrackedBody {
     pub(super) fn new(body: Incoming, activity: Arc<ConnectionActivity>, request: u64) -> Self {
-        activity.set_unread_body(!body.is_end_stream());
-        Self { body, activity, request }
+        if body.is_end_stream() {
+            activity.set_unread_body(false);
+        } else {
+            activity.set_unread_body(true);
+            activity.expect_body();
+        }
+        Self { body: Some(body), activity, request }
+    }
+}
+
+impl Drop for TrackedBody {
+    /// Leaves a body that no handler has read to its end to [`discard_small_body`].
+    fn drop(&mut self) {
+        if self.activity.has_unread_body() {
+            self.activity.leave_body(self.body.take());
+        }
     }
 }
 
@@ -43,13 +63,14 @@ impl Body for TrackedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = Pin::new(body).poll_frame(context);
         if let Some(error) = self.activity.framing_error(self.request) {
             return Poll::Ready(Some(Err(AmbiguousBody(error.detail()).into())));
         }
         let is_end = match &frame {
             Poll::Ready(None) => true,
-            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
+            Poll::Ready(Some(Ok(_))) => self.is_end_stream(),
             _ => false,
         };
         if is_end {
@@ -59,12 +80,28 @@ impl Body for TrackedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint)
     }
+}
+
+/// Reads and discards the rest of a body that no handler wanted, so that the connection can be used
+/// again. hyper reads only what has arrived already, and then closes the connection, which a client
+/// that sends its next request finds out too late.
+pub(super) async fn discard_small_body(activity: &ConnectionActivity) {
+    let Some(mut body) = activity.take_body() else { return };
+    let discard = async {
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            if frame.is_err() {
+                return;
+            }
+        }
+        activity.set_unread_body(false);
+    };
+    let _ = timeout(MAX_DISCARD, discard).await;
 }
 
 /// Reads and discards what the client still sends, up to the maximum upload size and for at most

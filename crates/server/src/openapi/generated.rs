@@ -3,6 +3,11 @@
 
 use galley_domain::{
     account::Scope,
+    emulator::{
+        faults::{Call, FAULT, FaultKind, MAX_FAULTS},
+        messages::MessageStatus,
+        rules::{Outcome, REVIEW_RULE, REVIEW_RULES},
+    },
     rulebook::{
         Category, Field, FieldType, ObjectSchema, Rulebook, StringRule, TaggedObject,
         VariantContent,
@@ -14,7 +19,7 @@ use galley_domain::{
     },
     token::TOKEN,
     violation::{MAX_LISTED, Rule, WarningRule},
-    webhook::{REGISTRATION, SUBSCRIPTION},
+    webhook::{REGISTRATION, RejectionReason, SUBSCRIPTION},
 };
 use galley_store::{AuditKind, MAX_UPLOAD_BYTES, MAX_WEBHOOKS};
 use serde_json::Value;
@@ -70,6 +75,11 @@ fn values(name: &str) -> Vec<String> {
         "categories" => owned(Category::VALUES),
         "decisions" => owned(choices(&DECISION, "decision")),
         "event-types" => owned(EventType::VALUES),
+        "fault-calls" => owned(Call::VALUES),
+        "fault-kinds" => owned(FaultKind::VALUES),
+        "message-statuses" => owned(MessageStatus::VALUES),
+        "rejection-reasons" => owned(RejectionReason::VALUES),
+        "review-outcomes" => owned(Outcome::VALUES),
         "problem-slugs" => slugs.map(str::to_owned).collect(),
         "problem-types" => slugs.map(|slug| format!("/problems/{slug}")).collect(),
         "audit-types" => AuditKind::ALL
@@ -113,6 +123,7 @@ fn limit(path: &str) -> u64 {
     let number = |limit: usize| u64::try_from(limit).expect("a limit is small");
     match path {
         "page" => number(query::MAX_PAGE_ITEMS),
+        "faults" => number(MAX_FAULTS),
         "graph.page" => number(graph::MAX_PAGE_ITEMS),
         "upload.file_length" => MAX_UPLOAD_BYTES,
         "violations" => number(MAX_LISTED),
@@ -132,6 +143,9 @@ fn table_limit(path: &str) -> usize {
         ("webhook", &REGISTRATION),
         ("token", &TOKEN),
         ("subscription", &SUBSCRIPTION),
+        ("review_rules", &REVIEW_RULES),
+        ("review_rule", &REVIEW_RULE),
+        ("fault", &FAULT),
     ] {
         collect(owner, object, &mut limits);
     }

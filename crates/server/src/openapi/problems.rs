@@ -3,6 +3,7 @@
 
 use galley_domain::{
     document::Document,
+    emulator::faults::Fault,
     id::TemplateId,
     render,
     rulebook::V1,
@@ -54,6 +55,7 @@ fn by_slug(slug: &str) -> ProblemKind {
 fn problem(kind: ProblemKind) -> Problem {
     const DECISION: &str = r#"{"decision": "accept", "reason": " "}"#;
     const TOKEN: &str = r#"{"name": "nightly import", "scopes": ["reed"]}"#;
+    const FAULT: &str = r#"{"call": "list", "kind": "drop", "times": 1, "share": 0.5}"#;
     const WEBHOOK: &str = r#"{"url": "shop.example/hooks", "events": ["template.aproved"]}"#;
     match kind {
         ProblemKind::NameTaken => Problem::name_taken("226542649344000".parse::<TemplateId>().ok()),
@@ -70,12 +72,22 @@ fn problem(kind: ProblemKind) -> Problem {
             let read = |document: &Document<'_>| NewToken::read(document, Timestamp::UNIX_EPOCH);
             Problem::invalid_token_document(rejected(TOKEN, read))
         }
+        ProblemKind::InvalidEmulatorDocument => {
+            Problem::invalid_emulator_document(rejected(FAULT, Fault::read))
+        }
+        ProblemKind::ClockBackwards => {
+            let now = "2026-11-16T17:05:42.007Z".parse().expect("a timestamp");
+            Problem::clock_backwards(now)
+        }
         ProblemKind::MoveNotPossible => invalid_transition(),
         ProblemKind::RevisionOutdated => Problem::revision_outdated(2),
         ProblemKind::EventsForgotten => Problem::events_expired(4_711),
         ProblemKind::RotationOpen => {
             let until = "2026-11-16T17:05:42.007Z".parse().expect("a timestamp");
             Problem::rotation_open(until)
+        }
+        ProblemKind::NameLocked => {
+            Problem::name_locked("2026-12-16T17:05:42.007Z".parse().expect("a timestamp"))
         }
         _ => Problem::of(kind),
     }

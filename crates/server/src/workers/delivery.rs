@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use galley_domain::{
+    emulator,
     id::WebhookId,
     webhook::{
         Format,
@@ -11,20 +12,21 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Attempt, DeliveryLease, DueDelivery, RecordAttemptOutcome, StoreError, TraceContext, Webhook,
-    origin,
+    Attempt, DeliveryLease, DueDelivery, EventSubject, RecordAttemptOutcome, StoreError,
+    TraceContext, Webhook, origin,
 };
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::field::{Value, display};
 
+use super::webhook_faults::{self, SentRequest};
 use crate::delivery::{
     DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
 };
 use crate::{app::App, event_json, observability::trace_context::TRACEPARENT};
 
 /// How long a lease outlasts the longest attempt, so that the store has time to record it.
-const LEASE_MARGIN: Duration = Duration::from_secs(5);
+pub(super) const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Delay between two tries to record an attempt.
 const RECORD_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -68,7 +70,7 @@ pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<Delivery
 }
 
 /// The longest time that an attempt takes: the wait for a lookup slot, and then the request.
-fn longest_attempt(app: &App) -> Duration {
+pub(super) fn longest_attempt(app: &App) -> Duration {
     MAX_SLOT_WAIT + app.webhooks().timeout
 }
 
@@ -95,7 +97,7 @@ pub(super) async fn attempt_delivery(
     // Each attempt is a span of its own in the trace of the request that caused the event.
     let trace = due.event.trace.map(|it| it.with_span(random(app)));
     let (trace_id, span_id) = ids(trace);
-    let request = match build_request(app, due, trace, now) {
+    let request = match build_request(app, due, clock_of(app, due).await, trace, now) {
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
@@ -112,7 +114,21 @@ pub(super) async fn attempt_delivery(
         return Ok(DeliveryStepOutcome::LeaseLost.into());
     }
     let posted = Instant::now();
-    let PostReport { outcome: response, slot_wait } = app.webhooks().client.post(request).await;
+    let name = match &due.event.subject {
+        EventSubject::Template { name, .. } => Some(&**name),
+        EventSubject::Webhook { .. } => None,
+    };
+    let sent = webhook_faults::send(app, &due.webhook, name, request).await;
+    let SentRequest::Posted(PostReport { outcome: response, slot_wait }) = sent else {
+        let recorded = record(app, withheld(due, app.clock().now())).await?;
+        let is_recorded = recorded == RecordAttemptOutcome::Recorded;
+        let step = if is_recorded {
+            DeliveryStepOutcome::Delivered
+        } else {
+            DeliveryStepOutcome::LeaseLost
+        };
+        return Ok(finish(app, step, started).into());
+    };
     let response_time = Some(posted.elapsed().saturating_sub(slot_wait));
     let at = app.clock().now();
     let (outcome, response_status, failure) = match &response {
@@ -161,6 +177,21 @@ pub(super) async fn attempt_delivery(
         RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
     };
     Ok(DeliveryStep { outcome: finish(app, step, started), response_time })
+}
+
+/// The attempt of a request that a fault withholds: for the sender it is delivered.
+fn withheld(due: &DueDelivery, at: Timestamp) -> Attempt {
+    Attempt {
+        webhook: due.webhook.id,
+        seq: due.event.seq,
+        lease_until: due.lease_until,
+        url: due.webhook.url.clone(),
+        at,
+        outcome: DeliveryOutcome::Accepted,
+        response_status: None,
+        failure: None,
+        decision: RetryDecision::Delivered,
+    }
 }
 
 /// Records the metrics of a step that began at `started`.
@@ -247,10 +278,23 @@ impl DeliveryStepOutcome {
     }
 }
 
+/// The clock of the account of a delivery in Meta's format, if it is an emulator.
+async fn clock_of(app: &App, due: &DueDelivery) -> Option<emulator::clock::Clock> {
+    if !app.emulator().is_on() || due.webhook.format != Format::Whatsapp {
+        return None;
+    }
+    let account = due.webhook.account;
+    app.store().emulator_clock(account).await.unwrap_or_else(|error| {
+        tracing::warn!(%account, %error, "the clock of an account could not be read");
+        None
+    })
+}
+
 /// Builds the signed request for an event, in the format of its endpoint.
 fn build_request(
     app: &App,
     due: &DueDelivery,
+    clock: Option<emulator::clock::Clock>,
     trace: Option<TraceContext>,
     now: Timestamp,
 ) -> Result<PostRequest, DecryptError> {
@@ -259,7 +303,9 @@ fn build_request(
     let id = format!("evt_{}_{}_{}", webhook.account, event.seq, event.at.as_millisecond());
     let body = match webhook.format {
         Format::Galley => event_json::event(event),
-        Format::Whatsapp => meta_payload::build(due),
+        Format::Whatsapp => {
+            meta_payload::build(due, clock.map_or(event.at, |clock| clock.now(event.at)))
+        }
     };
     let mut request = app.webhooks().signed_request(webhook, id, body, now)?;
     if let Some(trace) = trace
@@ -295,7 +341,7 @@ fn random<const LENGTH: usize>(app: &App) -> [u8; LENGTH] {
     bytes
 }
 
-fn saturating_add(start: Timestamp, duration: Duration) -> Timestamp {
+pub(super) fn saturating_add(start: Timestamp, duration: Duration) -> Timestamp {
     let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     start.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

@@ -43,8 +43,12 @@ pub enum Worker {
     MetricsSampler,
     /// Deletes expired idempotency records.
     RecordRetention,
+    /// Applies the steps of review scripts of emulator accounts.
+    ScriptRunner,
     /// Updates the search index.
     SearchIndexer,
+    /// Sends statuses of sandbox messages.
+    StatusSender,
 }
 
 impl Worker {
@@ -58,7 +62,9 @@ impl Worker {
             Self::EventRetention => "event_retention",
             Self::MetricsSampler => "metrics_sampler",
             Self::RecordRetention => "record_retention",
+            Self::ScriptRunner => "script_runner",
             Self::SearchIndexer => "search_indexer",
+            Self::StatusSender => "status_sender",
         }
     }
 
@@ -72,7 +78,9 @@ impl Worker {
             Self::EventRetention => "worker-event-retention",
             Self::MetricsSampler => "worker-metrics-sampler",
             Self::RecordRetention => "worker-record-retention",
+            Self::ScriptRunner => "worker-script-runner",
             Self::SearchIndexer => "worker-search-indexer",
+            Self::StatusSender => "worker-status-sender",
         }
     }
 
@@ -86,7 +94,9 @@ impl Worker {
             Self::EventRetention => "expired events are not deleted",
             Self::MetricsSampler => "metrics about the store are outdated",
             Self::RecordRetention => "expired idempotency records are not deleted",
+            Self::ScriptRunner => "scripts do not review templates of emulator accounts",
             Self::SearchIndexer => "searches do not find new templates",
+            Self::StatusSender => "statuses of sandbox messages are not sent",
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     http::{Method, Request},
 };
-use galley_domain::template::Review;
+use galley_domain::{account::Scopes, template::Review};
 use galley_server::Limits;
 use galley_store::{CredentialKind, NewCredential, Store};
 use serde_json::{Value, json};
@@ -36,6 +36,15 @@ impl TestApp {
     /// A service whose account has manual review.
     pub(crate) async fn start_reviewed() -> Self {
         Self::begin(TestService::builder(), Review::Manual).await
+    }
+
+    /// A service whose account is an emulator, and whose token permits everything.
+    pub(crate) async fn start_emulator() -> Self {
+        let test = Self(TestService::builder().start());
+        let scopes = Scopes::ALL;
+        let first = TestAccount { key: KEY, token: TOKEN, scopes, ..TestAccount::named("first") };
+        test.0.account(first.into_emulator()).await;
+        test
     }
 
     /// A service whose operator allows endpoints in private networks.

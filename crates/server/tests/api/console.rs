@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     http::{Method, Request},
 };
-use galley_domain::{account::Scopes, template::Review};
+use galley_domain::{account::Scopes, emulator::EmulatorKind, template::Review};
 use galley_server::{Clock as _, ConsoleAddress, Limits, workers};
 use galley_store::{
     AccountQuotas, Author, NewConsoleLink, SecretHash, Store,
@@ -15,7 +15,7 @@ use galley_store::{
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, request};
-use crate::harness::{TestResponse, TestService};
+use crate::harness::{TestAccount, TestResponse, TestService};
 
 const ORIGIN: &str = "https://galley.test";
 
@@ -108,6 +108,23 @@ async fn a_token_signs_in_and_the_session_tells_who_it_is() {
     assert_eq!(ended.status, 204);
     assert!(ended.header("set-cookie").unwrap().ends_with("; Max-Age=0"), "{ended:?}");
     session(&app, &cookie).await.problem(401, "session-ended");
+}
+
+#[tokio::test]
+async fn the_session_of_an_emulator_account_says_so() {
+    for (faithful, expected) in [(false, "standard"), (true, "faithful")] {
+        let service = TestService::builder().start();
+        let emulator = Some(EmulatorKind { faithful });
+        let account = TestAccount { emulator, token: TOKEN, ..TestAccount::emulator("sandbox") };
+        service.account(account).await;
+        let credentials = json!({"token": TOKEN});
+        let signed_in = own(Method::POST, "/console/session", "", &credentials);
+        let cookie = cookie_of(&service.send(signed_in).await);
+        let show = own(Method::GET, "/console/session", &cookie, &Value::Null);
+        let shown = service.send(show).await.json();
+        assert_eq!(shown["account"]["emulator"], expected);
+        assert_eq!(shown["account"]["review"], "scripted");
+    }
 }
 
 #[tokio::test]

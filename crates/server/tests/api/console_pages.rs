@@ -35,6 +35,7 @@ async fn the_page_has_its_policy_and_names_the_present_files() {
         "/console/review",
         "/console/review/12",
         "/console/account",
+        "/console/emulator",
         "/console/sign-in",
     ] {
         assert_eq!(get(&app, path, "").await.text(), page.text(), "{path}");

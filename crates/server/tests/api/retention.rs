@@ -33,6 +33,7 @@ async fn start_filled() -> TestApp {
         length: 9,
         quota: u64::MAX,
         at: app.clock.now(),
+        emulated_at: None,
     };
     let begun = app.store.begin_upload(upload).await.unwrap();
     assert_eq!(begun, BeginUploadOutcome::Begun);

@@ -164,6 +164,7 @@ async fn begin_in_store(service: &Service, id: &str, length: usize) -> String {
         length: length as u64,
         quota: 1 << 20,
         at: service.clock.now(),
+        emulated_at: None,
     };
     assert_eq!(service.store.begin_upload(new).await.unwrap(), BeginUploadOutcome::Begun);
     format!("upload:{id}")

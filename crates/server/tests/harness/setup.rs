@@ -54,7 +54,7 @@ impl Resolve for Names {
 
 /// Bytes from a counter: all secrets differ, and every run has the same ones.
 #[derive(Default)]
-struct Counting(AtomicU8);
+pub(crate) struct Counting(AtomicU8);
 
 impl Random for Counting {
     fn fill(&self, bytes: &mut [u8]) {

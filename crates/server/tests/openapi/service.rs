@@ -1,5 +1,5 @@
-//! A client of every described operation: a service with three accounts, with automatic review, with
-//! manual review, and with the rulebook `whatsapp`.
+//! A client of every described operation: a service with four accounts, with automatic review, with
+//! manual review, with the rulebook `whatsapp`, and an emulator.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,9 +28,16 @@ pub(crate) const MANUAL_REVIEW: Account = Account("2222");
 /// The account with the rulebook `whatsapp`.
 pub(crate) const SHOP: Account = Account("3333");
 
+/// The emulator account.
+const EMULATOR: Account = Account("4444");
+
+/// Operations that only emulator accounts have.
+const OF_EMULATORS: [&str; 2] = ["graphSendMessage", "graphCompareTemplates"];
+
 pub(crate) struct Service {
     inner: TestService,
     shop: AccountId,
+    emulator: AccountId,
     templates: AtomicU64,
 }
 
@@ -52,7 +59,8 @@ impl Service {
         service.account(manual).await;
         let shop = TestAccount { rulebook: &WHATSAPP, ..SHOP.details() };
         let shop = service.account(shop).await;
-        Self { inner: service, shop, templates: AtomicU64::new(0) }
+        let emulator = service.account(EMULATOR.details().into_emulator()).await;
+        Self { inner: service, shop, emulator, templates: AtomicU64::new(0) }
     }
 
     /// Sends a request as an account, with an optional header.
@@ -88,7 +96,11 @@ impl Service {
         example: &Example,
     ) -> Response {
         let is_for_whatsapp = description::is_for_whatsapp(&example.name);
-        let account = if is_graph(operation) || is_for_whatsapp { SHOP } else { account };
+        let account = match operation.id() {
+            _ if is_of_emulator(operation) => EMULATOR,
+            _ if is_graph(operation) || is_for_whatsapp => SHOP,
+            _ => account,
+        };
         if operation.id() == "graphSendUpload" {
             return self.send_sample().await;
         }
@@ -109,9 +121,15 @@ impl Service {
         if operation.id() == "showMedia" {
             return self.sample().await;
         }
+        let account = if is_of_emulator(operation) { EMULATOR } else { account };
         let Account(own) = account;
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
+        let number;
+        if operation.pattern.contains("{number}") {
+            number = self.fault().await;
+            known.push(("number", &number));
+        }
         if operation.pattern.contains("{id}") {
             // The template also creates an event, which a replay needs.
             let template = self.template(account, example).await;
@@ -129,6 +147,9 @@ impl Service {
 
     /// The path of an operation of the Graph surface, on a new template.
     async fn graph_path(&self, operation: &Operation<'_>) -> String {
+        if OF_EMULATORS.contains(&operation.id()) {
+            return self.emulator_path(operation).await;
+        }
         let shop = self.shop.to_string();
         let list = format!("/v23.0/{shop}/message_templates");
         let name = format!("template_{}", self.templates.fetch_add(1, Ordering::Relaxed));
@@ -153,6 +174,27 @@ impl Service {
         let path = operation.path(&known);
         // No parameter is required, but the call needs at least one.
         if operation.id() == "graphDeleteTemplates" { format!("{path}?name={name}") } else { path }
+    }
+
+    /// The path of an operation of the emulator account, which has the template of the examples.
+    async fn emulator_path(&self, operation: &Operation<'_>) -> String {
+        let list = format!("/v23.0/{}/message_templates", self.emulator);
+        let document = json!({
+            "name": "order_shipped", "language": "en_US", "category": "UTILITY",
+            "components": [{
+                "type": "BODY", "text": "Hi {{1}}, your order is on its way to you.",
+                "example": {"body_text": [["Ada"]]},
+            }],
+        });
+        // The faults of other examples strike these calls, too.
+        let faults = format!("/api/v1.0/{0}/{0}/emulator/faults", EMULATOR.0);
+        self.send(EMULATOR, &Method::DELETE, &faults, None, None).await;
+        // Later calls find the template.
+        self.send(EMULATOR, &Method::POST, &list, Some(&document), None).await;
+        let found = json_of(self.send(EMULATOR, &Method::GET, &list, None, None).await).await;
+        let id = found["data"][0]["id"].as_str().unwrap();
+        let known = [("phone_number_id", EMULATOR.0), ("template_id", id), ("template_ids", id)];
+        operation.path(&known)
     }
 
     /// Starts an upload and returns its id.
@@ -201,6 +243,14 @@ impl Service {
         self.created(account, &below(account, "tokens"), &document).await
     }
 
+    /// Adds a fault to the emulator and returns its number.
+    async fn fault(&self) -> String {
+        let document = json!({"call": "upload", "kind": "error", "times": 1});
+        let path = below(EMULATOR, "emulator/faults");
+        let response = self.send(EMULATOR, &Method::POST, &path, Some(&document), None).await;
+        json_of(response).await["number"].to_string()
+    }
+
     async fn created(&self, account: Account, path: &str, document: &Value) -> String {
         let response = self.send(account, &Method::POST, path, Some(document), None).await;
         json_of(response).await["id"].as_str().unwrap().to_owned()
@@ -210,6 +260,10 @@ impl Service {
 /// The path of a collection of an account.
 fn below(Account(own): Account, collection: &str) -> String {
     format!("/api/v1.0/{own}/{own}/{collection}")
+}
+
+fn is_of_emulator(operation: &Operation<'_>) -> bool {
+    operation.pattern.contains("/emulator/") || OF_EMULATORS.contains(&operation.id())
 }
 
 fn is_graph(operation: &Operation<'_>) -> bool {

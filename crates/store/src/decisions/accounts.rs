@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use galley_domain::{id::AccountId, template::Review};
+use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
 
 use super::audit::AuditedChange;
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
     CreateAccountOutcome, DeleteAccountOutcome, NewAccount, Quota, RenameAccountOutcome,
-    StoreError, encoding::key, stored_row::StoredRow,
+    SetReviewOutcome, StoreError, encoding::key, stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.
-pub(crate) const COLUMNS: &str = "id, name, rulebook, review, four_eyes, takes_any_phone, created_at, \
-     disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
+pub(crate) const COLUMNS: &str = "id, name, rulebook, review, emulator, four_eyes, takes_any_phone, \
+     created_at, disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
      template_bytes, counting, media_bytes";
 
 /// What the store already has of a new account.
@@ -64,6 +64,21 @@ pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAc
     CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
 }
 
+/// How the templates of a new account get their first status.
+pub(crate) fn stored_review(new: &NewAccount) -> Review {
+    if new.emulator.is_some() { Review::Scripted } else { new.review }
+}
+
+/// Whether the review of an account can be set: the account, if it exists, and the new review.
+pub(crate) fn set_review_outcome(account: Option<&Account>, review: Review) -> SetReviewOutcome {
+    match account {
+        None => SetReviewOutcome::NotFound,
+        Some(account) if account.emulator.is_some() => SetReviewOutcome::Emulator,
+        Some(_) if review == Review::Scripted => SetReviewOutcome::NotAnEmulator,
+        Some(_) => SetReviewOutcome::Set,
+    }
+}
+
 /// Whether an account can be renamed: its present name, and whether another account has the new one.
 pub(crate) fn rename_outcome(former: Option<&str>, is_taken: bool) -> RenameAccountOutcome {
     match (former, is_taken) {
@@ -112,6 +127,7 @@ pub(crate) fn account(
         name: row.value("name")?,
         rulebook: row.value("rulebook")?,
         review: row.parsed("review", Review::parse)?,
+        emulator: row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?,
         four_eyes: row.value("four_eyes")?,
         takes_any_phone: row.value("takes_any_phone")?,
         created_at: row.timestamp("created_at")?,
@@ -172,6 +188,7 @@ mod tests {
             name: "one".to_owned(),
             rulebook: "v1",
             review: Review::Auto,
+            emulator: None,
             phones: vec!["1".to_owned(), "2".to_owned()],
             credentials: secrets.iter().map(credential).collect(),
             only_if_first: false,

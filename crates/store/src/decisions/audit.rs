@@ -9,6 +9,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::accounts::stored_review;
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
     MAX_DAILY_CHANGES, NewAccount, NewConsoleLink, NewCredential, Quota, StoreError, Webhook,
@@ -101,8 +102,11 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
     let own = account.to_string();
     let (kind, subject, details) = match change {
         AuditedChange::AccountCreated(new) => {
-            let review = new.review.as_str();
-            let details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
+            let review = stored_review(new).as_str();
+            let mut details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
+            if let Some(kind) = new.emulator {
+                details["emulator"] = kind.as_str().into();
+            }
             (AuditKind::AccountCreated, own, details)
         }
         AuditedChange::AccountRenamed { from, to } => {

@@ -17,7 +17,7 @@ pub(crate) use self::{
     deletions::{Initiator, deleted, plan_deletions},
     edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, plan_edit},
 };
-use super::events::NewEvent;
+use super::{emulator::Emulation, events::NewEvent};
 use crate::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
 
 /// A change that the state of the template allows.
@@ -31,11 +31,12 @@ pub(crate) struct Planned {
     event: EventType,
 }
 
-/// Plans a change of the stored template, or refuses it.
+/// Plans a change of the stored template, or refuses it. `emulation`: how an emulator account decides.
 pub(crate) fn plan(
     change: &TemplateChange,
     trigger: Trigger,
     stored: Option<StoredTemplate>,
+    emulation: Option<Emulation>,
 ) -> Result<Planned, ChangeOutcome> {
     let before = stored.ok_or(ChangeOutcome::NoTemplate)?;
     if let Some(expected) = &change.expected
@@ -43,7 +44,11 @@ pub(crate) fn plan(
     {
         return Err(ChangeOutcome::RevisionMismatch(before.revision));
     }
-    let applied = before.state.apply(trigger, change.review);
+    let applied = if trigger == Trigger::Edit && Emulation::edits_in_place(emulation) {
+        before.state.edited_in_place()
+    } else {
+        before.state.apply(trigger, change.review)
+    };
     let (next, event) = applied.map_err(ChangeOutcome::InvalidTransition)?;
     let category = before.template.category();
     Ok(Planned { before, next, category, event })

@@ -1,6 +1,6 @@
 //! Why a template cannot be created, and what a create returns. The checks are made in this order:
-//! an earlier request with the same Idempotency-Key, a name in use, the category of the translation
-//! group, the limits of the account.
+//! an earlier request with the same Idempotency-Key, a name in use or locked, the category of the
+//! translation group, the limits of the account.
 
 use galley_domain::{
     id::{AccountId, TemplateId},

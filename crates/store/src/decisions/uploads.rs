@@ -68,7 +68,7 @@ pub(crate) struct StoredUpload {
 impl StoredUpload {
     /// Selects what [`read`](Self::read) needs.
     pub(crate) const SELECT: &str = "SELECT number, file_name, file_type, length, received, \
-         handle, sniffed, created_at FROM upload";
+         handle, sniffed, created_at, emulated_at FROM upload";
 
     pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
         let upload = Upload {
@@ -79,6 +79,7 @@ impl StoredUpload {
             handle: None,
             sniffed: row.value("sniffed")?,
             created_at: row.timestamp("created_at")?,
+            emulated_at: row.optional_timestamp("emulated_at")?,
         };
         Ok(Self { number: row.value("number")?, handle: row.value("handle")?, upload })
     }
@@ -240,13 +241,14 @@ impl RemovalReason {
     }
 }
 
-/// The complete file in a row with the columns `sniffed`, `length` and `file_name`.
+/// The complete file in a row with the columns `sniffed`, `length`, `file_name` and `emulated_at`.
 pub(crate) fn media(row: &impl StoredRow) -> Result<Media, StoreError> {
     let sniffed: Option<String> = row.value("sniffed")?;
     Ok(Media {
         file_type: sniffed.unwrap_or_else(|| "application/octet-stream".to_owned()),
         file_name: row.value("file_name")?,
         length: row.number("length")?,
+        emulated_at: row.optional_timestamp("emulated_at")?,
     })
 }
 

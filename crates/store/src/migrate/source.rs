@@ -21,7 +21,16 @@ const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// Small tables that change with every relevant write. The fingerprint covers all their rows; of
 /// the other tables it covers the number of rows.
-const FINGERPRINTED_TABLES: [&str; 4] = ["account", "credential", "credential_epoch", "webhook"];
+const FINGERPRINTED_TABLES: [&str; 8] = [
+    "account",
+    "credential",
+    "credential_epoch",
+    "webhook",
+    "emulator_clock",
+    "review_rules",
+    "fault",
+    "status_cursor",
+];
 
 /// Texts that are only displayed. `_` replaces U+0000 in them, which PostgreSQL cannot store; the
 /// length stays the same.

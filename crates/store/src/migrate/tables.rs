@@ -55,7 +55,7 @@ const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template 
      ON owner = account.id)";
 
 /// The tables to copy. Referenced tables come before those that reference them.
-pub(super) static TABLES: [Table; 16] = [
+pub(super) static TABLES: [Table; 23] = [
     Table::new(
         "account",
         1,
@@ -79,6 +79,7 @@ pub(super) static TABLES: [Table; 16] = [
             "name",
             "rulebook",
             "review",
+            "emulator",
         ],
     )
     .read_from(ACCOUNTS),
@@ -129,6 +130,8 @@ pub(super) static TABLES: [Table; 16] = [
             "status",
             "hold",
             "reason",
+            "announced_category",
+            "quality",
             "content",
         ],
     ),
@@ -227,6 +230,7 @@ pub(super) static TABLES: [Table; 16] = [
             "created_at",
             "finished_at",
             "used_at",
+            "emulated_at",
             "id",
             "handle",
             "file_name",
@@ -237,6 +241,43 @@ pub(super) static TABLES: [Table; 16] = [
     .with_generated_id("number"),
     Table::new("upload_chunk", 2, &["upload", "place", "bytes"]),
     Table::new("clock_guard", 1, &["position", "at", "observed_ms"]),
+    Table::new(
+        "emulator_clock",
+        1,
+        &["account_id", "at", "since", "last_message", "last_sent_at", "last_fault"],
+    ),
+    Table::new("review_rules", 1, &["account_id", "document"]),
+    Table::new(
+        "script_step",
+        1,
+        &["id", "account_id", "template_id", "due_at", "action", "argument"],
+    )
+    .with_generated_id("id"),
+    Table::new("name_lock", 3, &["account_id", "name", "language", "until"]),
+    Table::new(
+        "fault",
+        2,
+        &["account_id", "number", "matched", "created_at", "spent", "call", "document"],
+    ),
+    Table::new(
+        "message",
+        2,
+        &[
+            "account_id",
+            "number",
+            "sent_at",
+            "created_at",
+            "template_id",
+            "version",
+            "failure",
+            "phone_id",
+            "recipient",
+            "category",
+            "callback_data",
+            "texts",
+        ],
+    ),
+    Table::new("status_cursor", 1, &["webhook_id", "sent", "delivered", "read", "leased_until"]),
 ];
 
 /// The tables that are not copied, and why.

@@ -5,6 +5,7 @@ mod deletion;
 
 use async_trait::async_trait;
 use galley_domain::{
+    emulator::EmulatorKind,
     id::{self, AccountId},
     template::Review,
 };
@@ -14,19 +15,20 @@ use tokio_postgres::Row;
 use super::{
     PostgresStore,
     columns::{account_id, get, key, millis, number, optional, without_nul},
-    credentials,
+    credentials, emulator,
     pool::Values,
     templates::ids_exhausted,
     transaction::{Transaction, transact},
 };
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
-    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
+    StoreError,
     decisions::{
         self,
         accounts::{
             COLUMNS, ExistingAccounts, created, disabling, distinct_phones, owned_phone, refusal,
-            rename_outcome, stored_quota,
+            rename_outcome, set_review_outcome, stored_quota, stored_review,
         },
         audit::AuditedChange,
     },
@@ -70,7 +72,7 @@ impl AccountStore for PostgresStore {
         id: AccountId,
         review: Review,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<SetReviewOutcome, StoreError> {
         transact!(self, tx => set_review(tx, id, review, by))
     }
 
@@ -184,17 +186,21 @@ pub(super) async fn create(
         &key(id.get()),
         &new.name,
         &new.rulebook,
-        &new.review.as_str(),
+        &stored_review(new).as_str(),
         &new.phones.is_empty(),
         &millis(new.by.at),
+        &new.emulator.map(EmulatorKind::as_str),
     ];
     transaction
         .execute(
-            "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, \
+             emulator) VALUES ($1, $2, $3, $4, $5, $6, $7)",
             values,
         )
         .await?;
+    if new.emulator.is_some() {
+        emulator::create_clock(transaction, id, new.by.at).await?;
+    }
     transaction.audit(id, AuditedChange::AccountCreated(new), new.by);
     for phone in distinct_phones(new) {
         insert_phone(transaction, id, phone, new.by.at).await?;
@@ -290,15 +296,16 @@ async fn set_review(
     id: AccountId,
     review: Review,
     by: Author,
-) -> Result<bool, StoreError> {
+) -> Result<SetReviewOutcome, StoreError> {
     credentials::lock_epoch(transaction).await?;
-    let Some(before) = one(transaction, id).await? else { return Ok(false) };
-    if before.review == review {
-        return Ok(true);
-    }
+    let before = one(transaction, id).await?;
+    let outcome = set_review_outcome(before.as_ref(), review);
+    let former = before.map(|it| it.review).filter(|former| *former != review);
+    let (SetReviewOutcome::Set, Some(former)) = (outcome, former) else { return Ok(outcome) };
     let update = "UPDATE account SET review = $2 WHERE id = $1";
-    let change = AuditedChange::ReviewChanged { from: before.review, to: review };
-    write(transaction, id, update, &[&key(id.get()), &review.as_str()], change, by).await
+    let change = AuditedChange::ReviewChanged { from: former, to: review };
+    write(transaction, id, update, &[&key(id.get()), &review.as_str()], change, by).await?;
+    Ok(outcome)
 }
 
 async fn set_four_eyes(

@@ -26,7 +26,7 @@ use self::{
 };
 pub(super) use self::{
     prechecks::{Precheck, is_account_locked, needs_full_precheck, no_account},
-    statements::PreparedConnection,
+    statements::{INSERT_RECORDS, PreparedConnection},
 };
 use super::{
     columns::{actor_key, key, millis},

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
-    events, limits, media,
+    emulator, events, limits, media,
     pool::Values,
     templates,
     transaction::{Transaction, transact},
@@ -29,7 +29,10 @@ use super::{
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
-    decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+    decisions::{
+        changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+        emulator::Emulation,
+    },
     encoding::LookupKeys,
     stored_row::StoredRow as _,
 };
@@ -103,8 +106,20 @@ async fn edit(
     if !transaction.lock(change.account).await? {
         return Ok(ChangeOutcome::NoTemplate);
     }
+    let emulation = begin_emulated(transaction, change).await?;
     let stored = templates::one_in(transaction, change.account, change.id).await?;
-    edit_stored(transaction, change, stored, edit).await
+    edit_stored(transaction, change, stored, edit, emulation).await
+}
+
+/// How an emulator account decides on a change, after the due steps of the template's script.
+async fn begin_emulated(
+    transaction: &mut Transaction,
+    change: &TemplateChange,
+) -> Result<Option<Emulation>, StoreError> {
+    let TemplateChange { account, id, review, at, .. } = *change;
+    let emulation = emulator::emulation(transaction, account, review, at).await?;
+    emulator::apply_due_of(transaction, account, id, emulation, at).await?;
+    Ok(emulation)
 }
 
 /// Edits a template as it was read in the same transaction, after its account was locked.
@@ -113,8 +128,9 @@ pub(super) async fn edit_stored(
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
     edit: &Edit,
+    emulation: Option<Emulation>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let planned = match plan(change, Trigger::Edit, stored) {
+    let planned = match plan(change, Trigger::Edit, stored, emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
@@ -135,7 +151,10 @@ pub(super) async fn edit_stored(
         }
     }
     let is_limited = planned.is_counted() && transaction.limits(change.account).is_some();
-    if is_limited && let Some(limit) = limits::reached_by_edit(transaction, change).await? {
+    let quota_at = Emulation::quota_time(emulation, change.at);
+    if is_limited
+        && let Some(limit) = limits::reached_by_edit(transaction, change, quota_at).await?
+    {
         return Ok(ChangeOutcome::Limited(limit));
     }
     let expired = versions::expired(transaction, change.id, planned.expired_versions()).await?;
@@ -150,9 +169,9 @@ pub(super) async fn edit_stored(
     media::mark_used(transaction.connection(), change.account, handles, change.at).await?;
     append_events(transaction, change, &planned.planned, None).await?;
     if is_limited {
-        limits::count_edit(transaction, change).await?;
+        limits::count_edit(transaction, change, quota_at).await?;
     }
-    changed(edited.as_ref())
+    emulator::finish_edit(transaction, change, changed(edited.as_ref())?, emulation).await
 }
 
 /// Writes the new version of an edit in the place of the newest one; returns the template's row.
@@ -169,8 +188,8 @@ async fn write_version(
          UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
          previous_category = $6, content = coalesce($7, content), version_at = $8, updated_at = $8, \
          actor = $9, wording = CASE WHEN family IS NULL THEN NULL ELSE $10::bytea END, \
-         revision = $11, reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1 \
-         RETURNING {}",
+         revision = $11, hold = $12, announced_category = NULL, reason = NULL, decided_at = NULL, \
+         decided_by = NULL WHERE id = $1 RETURNING {}",
         templates::COLUMNS
     );
     let PlannedEdit { planned, content } = edit;
@@ -187,6 +206,7 @@ async fn write_version(
         &actor_key(change.actor),
         &text_key.as_ref().map(|key| &key[..]),
         &key(planned.revision()),
+        &next.hold.map(Hold::as_str),
     ];
     transaction.query_one(&update, values).await
 }
@@ -199,7 +219,7 @@ async fn review(
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
     let planned = match read_and_plan(transaction, change, trigger).await? {
-        Ok(planned) => planned,
+        Ok((planned, _)) => planned,
         Err(refusal) => return Ok(refusal),
     };
     if transaction.has_four_eyes(change.account) {
@@ -236,17 +256,19 @@ async fn review(
     changed(reviewed.as_ref())
 }
 
-/// Locks the account, reads the template, and plans the change.
+/// Locks the account, reads the template, and plans the change. Also returns how an emulator account
+/// decides on it.
 async fn read_and_plan(
     transaction: &mut Transaction,
     change: &TemplateChange,
     trigger: Trigger,
-) -> Result<Result<Planned, ChangeOutcome>, StoreError> {
+) -> Result<Result<(Planned, Option<Emulation>), ChangeOutcome>, StoreError> {
     if !transaction.lock(change.account).await? {
         return Ok(Err(ChangeOutcome::NoTemplate));
     }
+    let emulation = begin_emulated(transaction, change).await?;
     let stored = templates::one_in(transaction, change.account, change.id).await?;
-    Ok(plan(change, trigger, stored))
+    Ok(plan(change, trigger, stored, emulation).map(|planned| (planned, emulation)))
 }
 
 /// The outcome with the template as the update returned it.

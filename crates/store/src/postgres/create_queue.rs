@@ -11,7 +11,7 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-pub(super) use self::queue::Queue;
+pub(super) use self::queue::{MAX_QUEUE_TIME, Queue};
 use self::worker::CreateWorker;
 use super::{ids::IdGenerator, pool::PgPools};
 use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::LookupKeys};
@@ -80,5 +80,5 @@ impl CreateQueue {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the create worker has stopped")]
-struct WorkerStopped;
+#[error("the worker of a write queue has stopped")]
+pub(super) struct WorkerStopped;

@@ -60,6 +60,7 @@ pub(super) async fn count_create(
 pub(super) async fn reached_by_edit(
     transaction: &Transaction,
     change: &TemplateChange,
+    at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
     let counter = RateCounter::of_edits(change);
     let statement = "SELECT at FROM counted WHERE account_id = $1 AND template_id = $2 \
@@ -68,16 +69,17 @@ pub(super) async fn reached_by_edit(
         &[&key(change.account.get()), &counter.template_key(), &counter.max_entries()];
     let rows = transaction.query(statement, values).await?;
     let edits: Vec<i64> = rows.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
-    Ok(decisions::limits::reached_by_edit(&edits, change.at))
+    Ok(decisions::limits::reached_by_edit(&edits, at))
 }
 
 /// Counts an edit of an APPROVED template, after its event was appended.
 pub(super) async fn count_edit(
     transaction: &Transaction,
     change: &TemplateChange,
+    at: Timestamp,
 ) -> Result<(), StoreError> {
     let seq = key(transaction.newest_seq(change.account));
-    add(transaction.connection(), RateCounter::of_edits(change), seq, change.at).await
+    add(transaction.connection(), RateCounter::of_edits(change), seq, at).await
 }
 
 /// Deletes the edit counters of a deleted template.

@@ -113,7 +113,7 @@ const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS DISTINCT FROM 'DIS
 /// The filters of a list on the template row.
 fn filters(query: &ListQuery) -> String {
     let review = if query.awaiting_review { AWAITING_REVIEW } else { "true" };
-    format!("{review} AND {FILTERS}")
+    format!("{review} AND {} AND {FILTERS}", query.quality_condition())
 }
 
 /// The account and the filters of a list, as the first seven parameters of a statement.
@@ -165,8 +165,12 @@ impl Filters {
 }
 
 /// The filters of a list within a bucket.
-fn row_filters(query: &ListQuery) -> &'static str {
-    if query.has_row_filters() { ROW_FILTERS } else { NO_ROW_FILTERS }
+fn row_filters(query: &ListQuery) -> String {
+    if query.has_row_filters() {
+        format!("{} AND {ROW_FILTERS}", query.quality_condition())
+    } else {
+        NO_ROW_FILTERS.to_owned()
+    }
 }
 
 /// Reads one page from a snapshot.

@@ -24,7 +24,9 @@ impl MediaStore for PostgresStore {
         handle: &str,
         at: Timestamp,
     ) -> Result<Option<Media>, StoreError> {
-        let statement = "SELECT sniffed, length, file_name FROM upload WHERE handle = $1 AND \
+        let statement = "SELECT sniffed, length, file_name, \
+                         CASE WHEN used_at IS NULL THEN emulated_at END AS emulated_at \
+                         FROM upload WHERE handle = $1 AND \
                          account_id = $2 AND received = length AND \
                          (used_at IS NOT NULL OR finished_at > $3)";
         let values: Values<'_> = &[&without_nul(handle), &key(account.get()), &unused_cutoff(at)];
@@ -33,7 +35,7 @@ impl MediaStore for PostgresStore {
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
-        let statement = "SELECT sniffed, length, file_name FROM upload JOIN account ON \
+        let statement = "SELECT sniffed, length, file_name, emulated_at FROM upload JOIN account ON \
                          account.id = account_id WHERE handle = $1 AND received = length AND \
                          disabled_at IS NULL";
         let row = self.pools.read_one(statement, &[&without_nul(handle)]).await?;

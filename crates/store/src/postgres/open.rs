@@ -7,6 +7,7 @@ use galley_domain::id::AccountId;
 use super::{
     address::PostgresAddress,
     create_queue::CreateQueue,
+    emulator::MessageQueue,
     ids::IdGenerator,
     maintenance::Readiness,
     pool::{PgConnection, PgPools},
@@ -19,7 +20,7 @@ use crate::{EventNotifier, ReadKind, SchemaPolicy, StoreError, read_slots::ReadS
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// Maximum number of queued creates.
+    /// Maximum number of queued creates, and of queued sandbox messages.
     pub queue_capacity: usize,
     /// Maximum number of connections for writes, and for lists and searches.
     pub connections: usize,
@@ -39,6 +40,7 @@ pub struct PostgresStore {
     pub(super) pools: Arc<PgPools>,
     pub(super) event_notifier: Arc<EventNotifier>,
     pub(super) create_queue: CreateQueue,
+    pub(super) message_queue: MessageQueue,
     pub(super) reader: TemplateReader,
     pub(super) ids: Arc<IdGenerator>,
     pub(super) readiness: Readiness,
@@ -59,6 +61,7 @@ impl PostgresStore {
         let ids = Arc::<IdGenerator>::default();
         let create_queue =
             CreateQueue::start(&pools, &event_notifier, &ids, options.queue_capacity)?;
+        let message_queue = MessageQueue::start(&pools, &event_notifier, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
         let search_indexer = SearchIndexer::new(&pools, &event_notifier);
@@ -68,6 +71,7 @@ impl PostgresStore {
             pools,
             event_notifier,
             create_queue,
+            message_queue,
             reader,
             ids,
             readiness,

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0004_account_quotas.sql"),
     include_str!("../../migrations/postgres/0005_audit.sql"),
     include_str!("../../migrations/postgres/0006_console.sql"),
+    include_str!("../../migrations/postgres/0007_emulator.sql"),
 ];
 
 /// The oldest supported PostgreSQL, as `server_version_num`.

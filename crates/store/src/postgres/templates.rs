@@ -7,9 +7,10 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
     template::{
-        Template,
+        Review, Template,
         lifecycle::{Hold, State},
         message_text::MessageText,
+        quality::Quality,
     },
 };
 use jiff::Timestamp;
@@ -20,19 +21,23 @@ use super::{
     columns::{category, decode, get, key, number, optional, status, template_id, timestamp},
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
-    translations, versions,
+    translations, upsert, versions,
 };
 use crate::{
     CreateOutcome, CreatedTemplate, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict,
     NewTemplate, ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
     VersionSummary,
     decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
-    encoding::{idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
+    encoding::{LookupKeys, idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
 };
 
 #[async_trait]
 impl TemplateStore for PostgresStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
+        if new.review == Review::Scripted {
+            let lookup_keys = LookupKeys::of(&new);
+            return transact!(self, tx => upsert::create_scripted(tx, &self.ids, &lookup_keys, &new));
+        }
         self.create_queue.create(new).await
     }
 
@@ -118,7 +123,8 @@ impl TemplateStore for PostgresStore {
 macro_rules! columns {
     () => {
         "id, phone_id, name, language, category, allow_category_change, content, version, status, \
-         live_version, hold, previous_category, reason, revision, created_at, updated_at"
+         live_version, hold, previous_category, announced_category, quality, reason, revision, \
+         created_at, updated_at"
     };
 }
 
@@ -222,6 +228,11 @@ pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
         previous_category: optional(row, "previous_category", |text: String| {
             Category::parse(&text)
         })?,
+        announced_category: optional(row, "announced_category", |text: String| {
+            Category::parse(&text)
+        })?,
+        quality: optional(row, "quality", |text: String| Quality::parse(&text))?
+            .unwrap_or(Quality::Unknown),
         reason: get(row, "reason")?,
         revision: number(row, "revision")?,
         created_at: timestamp(row, "created_at")?,
@@ -255,6 +266,20 @@ pub(super) async fn template_with_text(
     row.map(|row| template_id(&row, 0)).transpose()
 }
 
+/// The unexpired record with the hash of an Idempotency-Key.
+const RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
+     WHERE key = $1 AND created_at > $2";
+
+/// The unexpired record with the hash of an Idempotency-Key, in a transaction.
+pub(super) async fn record_in(
+    transaction: &Transaction,
+    hash: [u8; 16],
+    at: Timestamp,
+) -> Result<Option<IdempotencyRecord>, StoreError> {
+    let row = transaction.query_one(RECORD, &[&&hash[..], &idempotency_cutoff(at)]).await?;
+    row.as_ref().map(record_of).transpose()
+}
+
 /// The unexpired record of an Idempotency-Key.
 pub(super) async fn record(
     pools: &PgPools,
@@ -262,10 +287,8 @@ pub(super) async fn record(
     idempotency_key: [u8; 16],
     at: jiff::Timestamp,
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let statement = "SELECT payload, template_id, category, status FROM idempotency \
-                     WHERE key = $1 AND created_at > $2";
     let hash = idempotency_hash(account, idempotency_key);
-    let row = pools.read_one(statement, &[&&hash[..], &idempotency_cutoff(at)]).await?;
+    let row = pools.read_one(RECORD, &[&&hash[..], &idempotency_cutoff(at)]).await?;
     row.as_ref().map(record_of).transpose()
 }
 

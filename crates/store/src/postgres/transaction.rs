@@ -1,6 +1,7 @@
 //! Transactions. They lock in one order, so that they never wait for each other in a circle: the
-//! credential epoch, endpoints by id, accounts by id, the audit feed. A transaction that changes an
-//! account locks its row, so that the account's events are numbered in sequence.
+//! credential epoch, endpoints by id (each with its status cursor), accounts by id, emulator clocks by
+//! account, the audit feed. A transaction that changes an account locks its row, so that the account's
+//! events are numbered in sequence.
 
 use std::collections::HashMap;
 

@@ -124,7 +124,7 @@ async fn begin(
         Err(refusal) => return Ok(refusal),
     };
     let insert = "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, \
-                  created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+                  created_at, emulated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
     let values: Values<'_> = &[
         &account,
         &new.id,
@@ -133,6 +133,7 @@ async fn begin(
         &new.file_type,
         &key(new.length),
         &millis(new.at),
+        &new.emulated_at.map(millis),
     ];
     if transaction.execute(insert, values).await? == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);

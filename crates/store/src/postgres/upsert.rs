@@ -7,20 +7,21 @@ use galley_domain::{
 };
 
 use super::{
-    batch::no_account,
+    batch::{INSERT_RECORDS, no_account},
     changes,
     columns::{actor_key, category, key, millis, number},
-    events,
+    emulator, events,
     ids::IdGenerator,
     limits, media,
     pool::Values,
-    templates::{ids_exhausted, with_unique_key},
+    templates::{ids_exhausted, record_in, with_unique_key},
     transaction::Transaction,
 };
 use crate::{
     CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
     decisions::{
-        create::{category_refusal, created, created_event},
+        create::{KeyOwner, category_refusal, created, created_event},
+        emulator::Emulation,
         limits::RemainingQuota,
         stored_bytes::version_bytes,
         upsert::{self, Upsert, UpsertResult, plan},
@@ -56,15 +57,65 @@ async fn one(
     if !transaction.lock(new.account).await? {
         return Err(no_account());
     }
-    let stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
+    let emulation = emulator::emulation(transaction, new.account, new.review, new.at).await?;
+    let mut stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
+    if let Some(id) = stored.as_ref().map(|stored| stored.id)
+        && emulator::apply_due_of(transaction, new.account, id, emulation, new.at).await?
+    {
+        stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
+    }
     Ok(match plan(new, stored) {
-        Upsert::Create => upsert::created(create(transaction, ids, lookup_keys, new).await?),
+        Upsert::Create => {
+            upsert::created(create(transaction, ids, lookup_keys, new, emulation).await?)
+        }
         Upsert::Keep(template) => Ok(template),
         Upsert::Edit(stored, change, edit) => {
-            let edited = changes::edit_stored(transaction, &change, Some(*stored), &edit).await?;
+            let stored = Some(*stored);
+            let edited =
+                changes::edit_stored(transaction, &change, stored, &edit, emulation).await?;
             upsert::edited(change.id, edited)
         }
     })
+}
+
+/// Creates a template that a script reviews, with its idempotency record. Such creates do not join
+/// the batches of the create queue, so that other creates need not look for scripts.
+pub(super) async fn create_scripted(
+    transaction: &mut Transaction,
+    ids: &IdGenerator,
+    lookup_keys: &LookupKeys,
+    new: &NewTemplate,
+) -> Result<CreateOutcome, StoreError> {
+    if !transaction.lock(new.account).await? {
+        return Err(no_account());
+    }
+    let idempotency = new.idempotency.zip(lookup_keys.idempotency);
+    if let Some((idempotency, key)) = idempotency
+        && let Some(record) = record_in(transaction, key, new.at).await?
+    {
+        return Ok(record.outcome_for(idempotency.payload));
+    }
+    let statement = "SELECT id, account_id FROM template WHERE claim = $1";
+    let row = transaction.query_one(statement, &[&&lookup_keys.unique_key[..]]).await?;
+    if let Some(owner) = row.as_ref().map(KeyOwner::read).transpose()? {
+        return Ok(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
+    }
+    let emulation = emulator::emulation(transaction, new.account, new.review, new.at).await?;
+    let outcome = create(transaction, ids, lookup_keys, new, emulation).await?;
+    if let (Some((idempotency, record_key)), CreateOutcome::Created(created)) =
+        (idempotency, outcome)
+    {
+        let values: Values<'_> = &[
+            &vec![&record_key[..]],
+            &vec![&idempotency.payload[..]],
+            &vec![key(created.id.get())],
+            &vec![i16::from(created.category.code())],
+            &vec![i16::from(created.status.code())],
+            &vec![millis(new.at)],
+        ];
+        transaction.execute(INSERT_RECORDS, values).await?;
+    }
+    Ok(outcome)
 }
 
 /// Creates a template in a locked account.
@@ -73,11 +124,16 @@ async fn create(
     ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
+    emulation: Option<Emulation>,
 ) -> Result<CreateOutcome, StoreError> {
+    if let Some(refusal) = emulator::locked_name(transaction, new, emulation).await? {
+        return Ok(refusal);
+    }
     if let Some(refusal) = category_refusal(new, group_category(transaction, new).await?) {
         return Ok(refusal);
     }
-    let mut quota = limits::read_quota(transaction.connection(), new.account, new.at).await?;
+    let quota_at = Emulation::quota_time(emulation, new.at);
+    let mut quota = limits::read_quota(transaction.connection(), new.account, quota_at).await?;
     let bytes = version_bytes(new.template.content());
     let exceeded = transaction.stored_bytes(new.account).refusal(bytes);
     if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take).or(exceeded) {
@@ -88,11 +144,14 @@ async fn create(
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
     transaction.stored_bytes(new.account).add(bytes);
-    let template = created(new, id, &state);
+    let mut template = created(new, id, &state);
     events::append(transaction, &created_event(new, &template)).await?;
+    if let Some(emulation) = emulation {
+        template = emulator::run_first_script(transaction, new, (id, state), emulation).await?;
+    }
     if quota.is_some() {
         let seq = key(transaction.newest_seq(new.account));
-        limits::count_create(transaction.connection(), new.account, seq, new.at).await?;
+        limits::count_create(transaction.connection(), new.account, seq, quota_at).await?;
     }
     let samples = sample::referenced_names(new.template.content());
     media::mark_used(transaction.connection(), new.account, samples, new.at).await?;

@@ -97,6 +97,9 @@ pub(super) use columns;
 /// follows sees what other transactions committed before.
 pub(super) const LOCK: &str = "SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE";
 
+/// Deletes the position of an endpoint in the statuses of messages.
+pub(super) const DELETE_CURSOR: &str = "DELETE FROM status_cursor WHERE webhook_id = $1";
+
 /// Selects endpoints with their number of undelivered events.
 const SELECT: &str = concat!(
     "SELECT ",
@@ -170,6 +173,16 @@ pub(super) async fn lock(
     id: WebhookId,
 ) -> Result<Option<Webhook>, StoreError> {
     let statement = format!("{SELECT} WHERE w.id = $1 FOR NO KEY UPDATE OF w");
+    let row = transaction.query_one(&statement, &[&key(id.get())]).await?;
+    row.as_ref().map(webhook).transpose()
+}
+
+/// One endpoint of any account, which can be changed but not deleted until the transaction ends.
+pub(super) async fn keep(
+    transaction: &Transaction,
+    id: WebhookId,
+) -> Result<Option<Webhook>, StoreError> {
+    let statement = format!("{SELECT} WHERE w.id = $1 FOR KEY SHARE OF w");
     let row = transaction.query_one(&statement, &[&key(id.get())]).await?;
     row.as_ref().map(webhook).transpose()
 }
@@ -252,6 +265,7 @@ pub(super) async fn delete(
     if is_deleted {
         let note = "INSERT INTO former_webhook (id) VALUES ($1)";
         transaction.execute(note, &[&key(id.get())]).await?;
+        transaction.execute(DELETE_CURSOR, &[&key(id.get())]).await?;
         transaction.audit(account, AuditedChange::WebhookDeleted(id), by);
     }
     Ok(is_deleted)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use galley_domain::{account::Scopes, id::AccountId, template::Review};
+use galley_domain::{account::Scopes, emulator::EmulatorKind, id::AccountId, template::Review};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -13,8 +13,11 @@ pub struct NewAccount {
     pub name: String,
     /// The id of the rulebook that validates its documents.
     pub rulebook: &'static str,
-    /// How its templates get their first status.
+    /// How its templates get their first status. An emulator account always has
+    /// [`Review::Scripted`], and no other account has it.
     pub review: Review,
+    /// Makes it an emulator of this kind, for ever.
+    pub emulator: Option<EmulatorKind>,
     /// Its phone numbers. Without any, the account accepts every number that no other account owns.
     pub phones: Vec<String>,
     /// Its first credentials.
@@ -51,6 +54,8 @@ pub struct Account {
     pub rulebook: String,
     /// How its templates get their first status.
     pub review: Review,
+    /// The kind of an emulator account.
+    pub emulator: Option<EmulatorKind>,
     /// Whether a version is decided on by another token than the one that created it.
     pub four_eyes: bool,
     /// Whether it accepts every phone number that no other account owns.
@@ -353,6 +358,19 @@ pub enum RenameAccountOutcome {
     Renamed,
     /// Another account has that name.
     NameTaken,
+    /// The account does not exist.
+    NotFound,
+}
+
+/// The result of [`set_account_review`](crate::AccountStore::set_account_review).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetReviewOutcome {
+    /// The account has this review now.
+    Set,
+    /// A script reviews the templates of an emulator account, for ever.
+    Emulator,
+    /// Only an emulator account can have the review `scripted`.
+    NotAnEmulator,
     /// The account does not exist.
     NotFound,
 }

@@ -3,7 +3,7 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::{Category, Rulebook},
-    template::{Status, lifecycle::State, search_terms},
+    template::{Status, lifecycle::State, quality::Quality, search_terms},
 };
 use jiff::Timestamp;
 
@@ -47,6 +47,8 @@ pub struct ListQuery {
     pub updated_from: Option<Timestamp>,
     /// Matches templates whose last change was before this time.
     pub updated_before: Option<Timestamp>,
+    /// Matches templates of these qualities, which only emulator accounts have.
+    pub qualities: Vec<Quality>,
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`search_terms::terms`] does.
     pub words: Vec<String>,
@@ -98,6 +100,7 @@ impl ListQuery {
             phones: Vec::new(),
             updated_from: None,
             updated_before: None,
+            qualities: Vec::new(),
             words: Vec::new(),
             awaiting_review: false,
             order: ListOrder::default(),
@@ -110,7 +113,20 @@ impl ListQuery {
 
     /// Whether the list has filters that no index contains, so that each row has to be read.
     pub(crate) fn has_row_filters(&self) -> bool {
-        !self.phones.is_empty() || self.updated_from.is_some() || self.updated_before.is_some()
+        !self.phones.is_empty()
+            || self.updated_from.is_some()
+            || self.updated_before.is_some()
+            || !self.qualities.is_empty()
+    }
+
+    /// The SQL condition of the qualities. It has few forms, so a statement needs no parameter.
+    pub(crate) fn quality_condition(&self) -> String {
+        if self.qualities.is_empty() {
+            return "true".to_owned();
+        }
+        let names: Vec<String> =
+            self.qualities.iter().map(|it| format!("'{}'", it.as_str())).collect();
+        format!("coalesce(quality, '{}') IN ({})", Quality::Unknown.as_str(), names.join(", "))
     }
 
     /// When a template was changed last, in milliseconds: the first that matches, and the first
@@ -154,6 +170,7 @@ impl ListQuery {
         (from..before).contains(&stored.updated_at.as_millisecond())
             && (!self.awaiting_review || stored.state.is_awaiting_review())
             && matches_any(&self.phones, |phone| Some(phone) == stored.phone.as_ref())
+            && matches_any(&self.qualities, |quality| *quality == stored.quality)
             && matches_any(&self.statuses, |status| *status == stored.state.status())
             && matches_any(&self.categories, |category| *category == template.category())
             && matches_any(&self.languages, |language| language == template.language())

@@ -6,6 +6,7 @@ use galley_domain::{
     template::{
         Review, Status, Template,
         lifecycle::{InvalidTransition, State},
+        quality::Quality,
     },
 };
 use jiff::Timestamp;
@@ -78,6 +79,11 @@ pub enum CreateOutcome {
     CategoryDiffers(Category),
     /// The account has reached a limit.
     Limited(Limit),
+    /// A faithful emulator account has deleted an approved template with this name and language.
+    NameLocked {
+        /// When the name is free again, on the account's clock.
+        until: Timestamp,
+    },
 }
 
 /// A name is already in use.
@@ -118,8 +124,13 @@ pub struct StoredTemplate {
     pub template: Template,
     /// Its lifecycle state.
     pub state: State,
-    /// The category of the version before, if the newest version changed it.
+    /// The category before, if the newest version or a review script since has changed it.
     pub previous_category: Option<Category>,
+    /// The category that a review script has announced for the newest version. If it equals the
+    /// category, the change is done.
+    pub announced_category: Option<Category>,
+    /// Its quality, which only a review script changes.
+    pub quality: Quality,
     /// The reviewer's reason for the decision on the newest version.
     pub reason: Option<String>,
     /// Increases with every event of the template.
@@ -158,7 +169,7 @@ pub struct Version {
     pub status: Status,
     /// Its category.
     pub category: Category,
-    /// The category of the version before, if this version changed it.
+    /// The category before, if this version or a review script since has changed it.
     pub previous_category: Option<Category>,
     /// Its content in the format of [`Template::content`].
     pub content: String,
@@ -179,7 +190,7 @@ pub struct VersionSummary {
     pub status: Status,
     /// Its category.
     pub category: Category,
-    /// The category of the version before, if this version changed it.
+    /// The category before, if this version or a review script since has changed it.
     pub previous_category: Option<Category>,
     /// When it was created.
     pub created_at: Timestamp,

@@ -23,6 +23,8 @@ pub struct NewUpload {
     pub quota: u64,
     /// The start time.
     pub at: Timestamp,
+    /// The start time on the clock of an emulator account.
+    pub emulated_at: Option<Timestamp>,
 }
 
 /// The result of [`begin_upload`](crate::UploadStore::begin_upload).
@@ -57,6 +59,8 @@ pub struct Upload {
     pub sniffed: Option<String>,
     /// When the upload began.
     pub created_at: Timestamp,
+    /// When it began on the clock of an emulator account.
+    pub emulated_at: Option<Timestamp>,
 }
 
 /// The result of [`append_upload`](crate::UploadStore::append_upload).
@@ -99,4 +103,7 @@ pub struct Media {
     pub file_name: String,
     /// The length in bytes.
     pub length: u64,
+    /// When its upload began on the clock of an emulator account. For a sample, `None` once a
+    /// template uses it.
+    pub emulated_at: Option<Timestamp>,
 }

@@ -1,23 +1,25 @@
 //! SQL for accounts and their phone numbers.
 
 use async_trait::async_trait;
-use galley_domain::{id::AccountId, template::Review};
+use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     SqliteStore, audit,
     columns::{key, millis, number},
-    credentials, limits, webhooks,
+    credentials, emulator, limits, webhooks,
     writer::Batch,
 };
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
-    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
+    StoreError,
     decisions::{
         self,
         accounts::{
             COLUMNS, ExistingAccounts, created, deleted_name, deletion_refusal, disabling,
-            distinct_phones, owned_phone, refusal, rename_outcome, stored_quota,
+            distinct_phones, owned_phone, refusal, rename_outcome, set_review_outcome,
+            stored_quota, stored_review,
         },
         audit::AuditedChange,
     },
@@ -55,7 +57,7 @@ impl AccountStore for SqliteStore {
         id: AccountId,
         review: Review,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<SetReviewOutcome, StoreError> {
         self.writer.write_for_operator(move |batch| set_review(batch, id, review, by)).await
     }
 
@@ -182,17 +184,21 @@ pub(super) fn create(
     }
     let id = batch.next_account(new.by.at)?;
     batch.connection().execute(
-        "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, emulator) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             key(id.get()),
             new.name,
             new.rulebook,
-            new.review.as_str(),
+            stored_review(new).as_str(),
             new.phones.is_empty(),
             millis(new.by.at),
+            new.emulator.map(EmulatorKind::as_str),
         ],
     )?;
+    if new.emulator.is_some() {
+        emulator::create_clock(batch.connection(), id, new.by.at)?;
+    }
     audit::append(batch.connection(), id, AuditedChange::AccountCreated(new), new.by)?;
     for phone in distinct_phones(new) {
         add_phone(batch, id, phone, None, new.by)?;
@@ -281,17 +287,18 @@ fn set_review(
     id: AccountId,
     review: Review,
     by: Author,
-) -> Result<bool, StoreError> {
-    let Some(before) = one(batch.connection(), id)? else { return Ok(false) };
-    if before.review == review {
-        return Ok(true);
-    }
+) -> Result<SetReviewOutcome, StoreError> {
+    let before = one(batch.connection(), id)?;
+    let outcome = set_review_outcome(before.as_ref(), review);
+    let former = before.map(|it| it.review).filter(|former| *former != review);
+    let (SetReviewOutcome::Set, Some(former)) = (outcome, former) else { return Ok(outcome) };
     batch.connection().execute(
         "UPDATE account SET review = ?2 WHERE id = ?1",
         params![key(id.get()), review.as_str()],
     )?;
-    let audited = AuditedChange::ReviewChanged { from: before.review, to: review };
-    changed_account(batch, id, audited, by)
+    let audited = AuditedChange::ReviewChanged { from: former, to: review };
+    changed_account(batch, id, audited, by)?;
+    Ok(outcome)
 }
 
 fn set_four_eyes(
@@ -334,12 +341,18 @@ fn delete(
     }
     for statement in [
         "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = ?1",
+        "DELETE FROM status_cursor WHERE webhook_id IN (SELECT id FROM webhook \
+         WHERE account_id = ?1)",
         "DELETE FROM webhook WHERE account_id = ?1",
         "DELETE FROM phone WHERE account_id = ?1",
         "UPDATE upload SET used_at = NULL WHERE account_id = ?1 AND used_at IS NOT NULL",
     ] {
         connection.execute(statement, [key(id.get())])?;
     }
+    if account.as_ref().is_some_and(|account| account.emulator.is_some()) {
+        emulator::delete_account(batch, id)?;
+    }
+    let connection = batch.connection();
     connection.execute(
         "UPDATE credential SET revoked_at = ?2 WHERE account_id = ?1 AND revoked_at IS NULL",
         [key(id.get()), millis(by.at)],

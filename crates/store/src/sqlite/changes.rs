@@ -20,13 +20,16 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    events, limits, media, templates, translations, upsert, versions,
+    emulator, events, limits, media, templates, translations, upsert, versions,
     writer::Batch,
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
-    decisions::changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+    decisions::{
+        changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+        emulator::Emulation,
+    },
     encoding::LookupKeys,
     stored_row::StoredRow as _,
 };
@@ -97,8 +100,20 @@ fn edit(
     change: &TemplateChange,
     edit: &Edit,
 ) -> Result<ChangeOutcome, StoreError> {
+    let emulation = begin_emulated(batch, change)?;
     let stored = templates::one(batch.connection(), change.account, change.id)?;
-    edit_stored(batch, change, stored, edit)
+    edit_stored(batch, change, stored, edit, emulation)
+}
+
+/// How an emulator account decides on a change, after the due steps of the template's script.
+fn begin_emulated(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+) -> Result<Option<Emulation>, StoreError> {
+    let TemplateChange { account, id, review, at, .. } = *change;
+    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
+    emulator::apply_due_of(batch, account, id, emulation, at)?;
+    Ok(emulation)
 }
 
 /// Edits a template as it was read in the same transaction.
@@ -107,8 +122,9 @@ pub(super) fn edit_stored(
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
     edit: &Edit,
+    emulation: Option<Emulation>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let planned = match plan(change, Trigger::Edit, stored) {
+    let planned = match plan(change, Trigger::Edit, stored, emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
@@ -129,7 +145,10 @@ pub(super) fn edit_stored(
         }
     }
     let is_limited = planned.is_counted() && batch.limits(change.account)?.is_some();
-    if is_limited && let Some(limit) = limits::reached_by_edit(batch.connection(), change)? {
+    let quota_at = Emulation::quota_time(emulation, change.at);
+    if is_limited
+        && let Some(limit) = limits::reached_by_edit(batch.connection(), change, quota_at)?
+    {
         return Ok(ChangeOutcome::Limited(limit));
     }
     let expired = versions::expired(batch.connection(), change.id, planned.expired_versions())?;
@@ -143,9 +162,9 @@ pub(super) fn edit_stored(
     media::mark_used(batch.connection(), change.account, planned.media_handles(), change.at)?;
     let edited = finish(batch, change, &planned.planned, None)?;
     if is_limited {
-        limits::count_edit(batch, change)?;
+        limits::count_edit(batch, change, quota_at)?;
     }
-    Ok(edited)
+    emulator::finish_edit(batch, change, edited, emulation)
 }
 
 /// Writes the new version of an edit in the place of the newest one.
@@ -169,7 +188,8 @@ fn write_version(
         "UPDATE template SET version = ?2, status = ?3, live_version = ?4, category = ?5, \
          previous_category = ?6, content = coalesce(?7, content), version_at = ?8, \
          updated_at = ?8, actor = ?9, wording = CASE WHEN family IS NULL THEN NULL ELSE ?10 END, \
-         revision = ?11, reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = ?1",
+         revision = ?11, hold = ?12, announced_category = NULL, reason = NULL, decided_at = NULL, \
+         decided_by = NULL WHERE id = ?1",
     )?;
     let PlannedEdit { planned, content } = edit;
     update.execute(params![
@@ -184,6 +204,7 @@ fn write_version(
         actor_key(change.actor),
         edit.text_key(change.account),
         key(planned.revision()),
+        planned.next.hold.map(Hold::as_str),
     ])?;
     Ok(())
 }
@@ -195,8 +216,9 @@ fn review(
     trigger: Trigger,
     reason: Option<&str>,
 ) -> Result<ChangeOutcome, StoreError> {
+    let emulation = begin_emulated(batch, change)?;
     let stored = templates::one(batch.connection(), change.account, change.id)?;
-    let planned = match plan(change, trigger, stored) {
+    let planned = match plan(change, trigger, stored, emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };

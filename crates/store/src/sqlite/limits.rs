@@ -89,6 +89,7 @@ pub(super) fn count_create(
 pub(super) fn reached_by_edit(
     connection: &Connection,
     change: &TemplateChange,
+    at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
     let counter = RateCounter::of_edits(change);
     let mut query = connection.prepare_cached(
@@ -97,12 +98,16 @@ pub(super) fn reached_by_edit(
     )?;
     let values = [key(change.account.get()), counter.template_key(), counter.max_entries()];
     let edits: Vec<i64> = query.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(decisions::limits::reached_by_edit(&edits, change.at))
+    Ok(decisions::limits::reached_by_edit(&edits, at))
 }
 
 /// Counts an edit of an APPROVED template, after its event was appended.
-pub(super) fn count_edit(batch: &mut Batch<'_>, change: &TemplateChange) -> Result<(), StoreError> {
-    add(batch, RateCounter::of_edits(change), change.at)
+pub(super) fn count_edit(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    add(batch, RateCounter::of_edits(change), at)
 }
 
 /// Deletes the edit counter of a deleted template.

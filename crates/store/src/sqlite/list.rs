@@ -249,7 +249,7 @@ fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, St
     let mut query = connection.prepare_cached(&format!(
         "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
          WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL AND {} LIMIT ?3)",
-        RowFilters::sql(4)
+        RowFilters::sql(4, listing)
     ))?;
     let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
     let mut count = 0;
@@ -301,7 +301,7 @@ impl<'a> RowReader<'a> {
         let query = connection.prepare_cached(&format!(
             "SELECT shelf, {AWAITING_REVIEW} FROM template WHERE id = ?1 AND account_id = ?2 AND \
              claim IS NOT NULL AND {}",
-            RowFilters::sql(3)
+            RowFilters::sql(3, listing)
         ))?;
         Ok(Self { query, listing, filters: RowFilters::new(listing) })
     }
@@ -348,10 +348,11 @@ impl RowFilters {
     }
 
     /// The condition, with its four parameters from number `first` on.
-    fn sql(first: usize) -> String {
+    fn sql(first: usize, listing: &ListQuery) -> String {
         let (from, before, phones) = (first + 1, first + 2, first + 3);
+        let quality = listing.quality_condition();
         format!(
-            "(NOT ?{first} OR updated_at >= ?{from} AND updated_at < ?{before} AND \
+            "(NOT ?{first} OR updated_at >= ?{from} AND updated_at < ?{before} AND {quality} AND \
              (?{phones} IS NULL OR instr(?{phones}, char(10) || phone_id || char(10))))"
         )
     }
@@ -372,7 +373,7 @@ fn awaiting_review(
         "SELECT id, shelf FROM template INDEXED BY template_awaiting_review WHERE \
          account_id = ?1 AND id < ?2 AND id > ?3 AND claim IS NOT NULL AND {AWAITING_REVIEW} AND {} \
          ORDER BY id {}",
-        RowFilters::sql(4),
+        RowFilters::sql(4, listing),
         range.order()
     ))?;
     let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
@@ -401,7 +402,7 @@ pub(super) fn nearest(
     let mut query = connection.prepare_cached(&format!(
         "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
          shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
-        RowFilters::sql(6),
+        RowFilters::sql(6, listing),
         range.order()
     ))?;
     let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);

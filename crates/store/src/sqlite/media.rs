@@ -73,8 +73,10 @@ pub(super) fn sample(
     at: Timestamp,
 ) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT sniffed, length, file_name FROM upload WHERE handle = ?1 AND account_id = ?2 AND \
-         received = length AND (used_at IS NOT NULL OR finished_at > ?3)",
+        "SELECT sniffed, length, file_name, \
+         CASE WHEN used_at IS NULL THEN emulated_at END AS emulated_at FROM upload \
+         WHERE handle = ?1 AND account_id = ?2 AND received = length AND \
+         (used_at IS NOT NULL OR finished_at > ?3)",
     )?;
     let mut rows = query.query(params![handle, key(account.get()), unused_cutoff(at)])?;
     rows.next()?.map(media).transpose()
@@ -83,7 +85,7 @@ pub(super) fn sample(
 /// A complete file of any account that is not disabled.
 pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT sniffed, length, file_name FROM upload JOIN account ON account.id = account_id \
+        "SELECT sniffed, length, file_name, emulated_at FROM upload JOIN account ON account.id = account_id \
          WHERE handle = ?1 AND received = length AND disabled_at IS NULL",
     )?;
     let mut rows = query.query([handle])?;

@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0011_buffered_indexes.sql"),
     include_str!("../../migrations/sqlite/0012_audit.sql"),
     include_str!("../../migrations/sqlite/0013_console.sql"),
+    include_str!("../../migrations/sqlite/0014_emulator.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -105,7 +105,7 @@ impl Entries {
 mod tests {
     use galley_domain::{
         rulebook::Category,
-        template::{Status, Template, lifecycle::State},
+        template::{Status, Template, lifecycle::State, quality::Quality},
     };
     use jiff::Timestamp;
 
@@ -139,6 +139,8 @@ mod tests {
                 hold: None,
             },
             previous_category: None,
+            announced_category: None,
+            quality: Quality::Unknown,
             reason: None,
             revision: 1,
             created_at: Timestamp::UNIX_EPOCH,

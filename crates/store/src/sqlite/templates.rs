@@ -12,6 +12,7 @@ use galley_domain::{
         Template,
         lifecycle::{Hold, State},
         message_text::MessageText,
+        quality::Quality,
     },
 };
 use jiff::Timestamp;
@@ -208,7 +209,8 @@ pub(super) fn read(
     let mut query = connection.prepare_cached(concat!(
         "SELECT ",
         template_columns!(),
-        ", checksum FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+        ", checksum, announced_category, quality FROM template WHERE id = ?1 AND \
+         account_id = ?2 AND claim IS NOT NULL",
     ))?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(None) };
@@ -252,6 +254,11 @@ fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
         template,
         state,
         previous_category: optional(row, 12, |value: String| Category::parse(&value))?,
+        announced_category: optional(row, CHECKED_COLUMNS + 1, |value: String| {
+            Category::parse(&value)
+        })?,
+        quality: optional(row, CHECKED_COLUMNS + 2, |value: String| Quality::parse(&value))?
+            .unwrap_or(Quality::Unknown),
         reason: row.get(13)?,
         revision: number(row, 14)?,
         created_at: timestamp(row, 15)?,

@@ -120,8 +120,8 @@ fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, S
     };
     let inserted = connection
         .prepare_cached(
-            "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            "INSERT INTO upload (account_id, id, handle, file_name, file_type, length, created_at, \
+             emulated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
             key(new.account.get()),
@@ -131,6 +131,7 @@ fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, S
             new.file_type,
             key(new.length),
             millis(new.at),
+            new.emulated_at.map(millis),
         ])?;
     if inserted == 0 {
         return Ok(BeginUploadOutcome::DuplicateId);

@@ -1,11 +1,12 @@
 //! Creates or edits several templates atomically.
 
-use galley_domain::id::AccountId;
-
-use super::{changes, templates, writer::Batch};
+use super::{changes, emulator, templates, writer::Batch};
 use crate::{
     NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
-    decisions::upsert::{Upsert, UpsertResult, created, edited, plan},
+    decisions::{
+        emulator::Emulation,
+        upsert::{Upsert, UpsertResult, created, edited, plan},
+    },
     encoding::LookupKeys,
 };
 
@@ -32,23 +33,27 @@ fn one(
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
-    let stored = with_unique_key(batch, new.account, lookup_keys)?;
+    let emulation = emulator::emulation(batch.connection(), new.account, new.review, new.at)?;
+    let stored = with_unique_key(batch, new, lookup_keys, emulation)?;
     Ok(match plan(new, stored) {
         Upsert::Create => created(templates::create(batch, new, lookup_keys)?),
         Upsert::Keep(template) => Ok(template),
-        Upsert::Edit(stored, change, edit) => {
-            edited(change.id, changes::edit_stored(batch, &change, Some(*stored), &edit)?)
-        }
+        Upsert::Edit(stored, change, edit) => edited(
+            change.id,
+            changes::edit_stored(batch, &change, Some(*stored), &edit, emulation)?,
+        ),
     })
 }
 
-/// The account's template that has the unique key.
+/// The account's template that has the unique key, after the due steps of its script.
 fn with_unique_key(
-    batch: &Batch<'_>,
-    account: AccountId,
+    batch: &mut Batch<'_>,
+    new: &NewTemplate,
     lookup_keys: &LookupKeys,
+    emulation: Option<Emulation>,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let conflict = templates::conflict_in(batch, account, lookup_keys.unique_key)?;
+    let conflict = templates::conflict_in(batch, new.account, lookup_keys.unique_key)?;
     let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else { return Ok(None) };
-    templates::one(batch.connection(), account, id)
+    emulator::apply_due_of(batch, new.account, id, emulation, new.at)?;
+    templates::one(batch.connection(), new.account, id)
 }

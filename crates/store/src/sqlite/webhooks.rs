@@ -245,6 +245,9 @@ pub(super) fn delete(
         connection
             .prepare_cached("INSERT INTO former_webhook (id) VALUES (?1)")?
             .execute([key(id.get())])?;
+        connection
+            .prepare_cached("DELETE FROM status_cursor WHERE webhook_id = ?1")?
+            .execute([key(id.get())])?;
         audit::append(connection, account, AuditedChange::WebhookDeleted(id), by)?;
     }
     Ok(is_deleted)

@@ -5,7 +5,7 @@ use galley_domain::{id::AccountId, template::Review};
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AddPhoneOutcome, Author, CreateAccountOutcome,
-    DeleteAccountOutcome, NewAccount, RenameAccountOutcome, StoreError,
+    DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome, StoreError,
 };
 
 /// How many bytes the templates of an account may take by default: 32 GiB, more than
@@ -42,14 +42,13 @@ pub trait AccountStore: Send + Sync {
         by: Author,
     ) -> Result<RenameAccountOutcome, StoreError>;
 
-    /// Sets how new versions of an account's templates are approved; `false` if the account does
-    /// not exist. Pending versions stay pending.
+    /// Sets how new versions of an account's templates are approved. Pending versions stay pending.
     async fn set_account_review(
         &self,
         id: AccountId,
         review: Review,
         by: Author,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<SetReviewOutcome, StoreError>;
 
     /// Sets whether another token than the one that created a version has to decide on it; `false`
     /// if the account does not exist. While it is set, tokens do not create tokens.

@@ -3,7 +3,7 @@
 use galley_domain::template::Review;
 use galley_store::{
     AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
-    CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
+    CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
 };
 
 use super::{
@@ -124,7 +124,9 @@ pub(crate) async fn an_account_changes_how_its_templates_are_reviewed(store: &Sh
     let id = account(store, "mine").await;
     let epoch = store.credential_epoch().await.unwrap();
     for review in [Review::Manual, Review::Auto] {
-        assert!(store.set_account_review(id, review, Author::operator(noon(1))).await.unwrap());
+        let by = Author::operator(noon(1));
+        let set = store.set_account_review(id, review, by).await.unwrap();
+        assert_eq!(set, SetReviewOutcome::Set);
         assert_eq!(store.account(id).await.unwrap().unwrap().review, review);
     }
     assert!(store.credential_epoch().await.unwrap() > epoch, "cached accounts are outdated");
@@ -168,7 +170,8 @@ pub(crate) async fn a_deleted_account_frees_its_name_phone_numbers_and_template_
     let entries = store.audit_entries(None, 0, 1_000).await.unwrap().len();
     let renamed = store.rename_account(id, "again".to_owned(), by).await.unwrap();
     assert_eq!(renamed, RenameAccountOutcome::NotFound);
-    assert!(!store.set_account_review(id, Review::Manual, by).await.unwrap());
+    let set = store.set_account_review(id, Review::Manual, by).await.unwrap();
+    assert_eq!(set, SetReviewOutcome::NotFound);
     assert!(!store.set_account_disabled(id, false, by).await.unwrap());
     assert!(!store.set_account_limits(id, None, by).await.unwrap());
     assert!(!store.set_account_quotas(id, AccountQuotas::default(), by).await.unwrap());

@@ -7,7 +7,7 @@ use galley_store::{
     AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, CreateAccountOutcome,
     CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES, NewAccount,
     NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome, RevokeTokenOutcome,
-    SecretHash, StoreError, StoredSecret, WebhookChange,
+    SecretHash, SetReviewOutcome, StoreError, StoredSecret, WebhookChange,
 };
 use serde_json::{Value, json};
 
@@ -65,7 +65,12 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     count_templates credential credential_epoch credentials deliveries events has_had_accounts \
     idempotency_record languages list media media_chunk name_conflict newest_event phone_owner phones ping \
     poll_events sample session statistics template template_with_text translations upload version versions \
+    accounts_with_due_steps emulator_clock endpoints_with_statuses faults messages review_rules \
     webhook webhooks webhooks_with_work";
+
+/// Methods of emulator accounts, which are for tests only.
+const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault decide_fault \
+    delete_faults lease_statuses record_statuses set_review_rules";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \
@@ -112,7 +117,8 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             assert_eq!(renamed, RenameAccountOutcome::Renamed);
         }
         "set_account_review" => {
-            assert!(store.set_account_review(id, Review::Manual, author()).await.unwrap());
+            let set = store.set_account_review(id, Review::Manual, author()).await.unwrap();
+            assert_eq!(set, SetReviewOutcome::Set);
         }
         "set_account_four_eyes" => {
             assert!(store.set_account_four_eyes(id, true, author()).await.unwrap());
@@ -238,7 +244,8 @@ fn every_method_that_changes_something_is_listed_with_its_entries() {
         .flat_map(|source| source.split("async fn ").skip(1))
         .map(|rest| rest.split(['(', '<']).next().unwrap())
         .collect();
-    let others = [READING, TEMPLATE_CHANGES, UPKEEP].into_iter().flat_map(str::split_whitespace);
+    let others =
+        [READING, EMULATOR, TEMPLATE_CHANGES, UPKEEP].into_iter().flat_map(str::split_whitespace);
     let listed: BTreeSet<&str> = AUDITED.iter().map(|(method, _)| *method).chain(others).collect();
     assert_eq!(
         methods, listed,
@@ -349,7 +356,8 @@ pub(crate) async fn a_change_without_effect_is_not_recorded(store: &Shared) {
     store.change_webhook(mine, webhook.id, change, author()).await.unwrap();
     store.rename_account(mine, "mine".to_owned(), author()).await.unwrap();
     let found = store.account(mine).await.unwrap().unwrap();
-    assert!(store.set_account_review(mine, found.review, author()).await.unwrap());
+    let set = store.set_account_review(mine, found.review, author()).await.unwrap();
+    assert_eq!(set, SetReviewOutcome::Set);
     assert!(store.set_account_disabled(mine, false, author()).await.unwrap());
     assert!(store.set_account_limits(mine, found.limits, author()).await.unwrap());
     assert!(store.set_account_quotas(mine, found.quotas, author()).await.unwrap());
@@ -368,7 +376,8 @@ pub(crate) async fn a_refused_change_is_not_recorded(store: &Shared) {
     let unknown = AccountId::new(1).unwrap();
     let absent = store.rename_account(unknown, "new".to_owned(), author()).await.unwrap();
     assert_eq!(absent, RenameAccountOutcome::NotFound);
-    assert!(!store.set_account_review(unknown, Review::Manual, author()).await.unwrap());
+    let set = store.set_account_review(unknown, Review::Manual, author()).await.unwrap();
+    assert_eq!(set, SetReviewOutcome::NotFound);
     assert!(!store.set_account_disabled(unknown, true, author()).await.unwrap());
     assert_eq!(entries(store, None).await.len(), before);
 }
@@ -407,7 +416,7 @@ async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_ad
     let migrated = entries(&store, None).await.pop().unwrap();
     assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
     assert_eq!((migrated.account, &*migrated.subject), (None, ""));
-    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 6}));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 7}));
     // An instance of the earlier release still runs.
     client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
     let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();

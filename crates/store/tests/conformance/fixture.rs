@@ -113,6 +113,7 @@ pub(crate) fn new_account(name: &str) -> NewAccount {
         name: name.to_owned(),
         rulebook: "v1",
         review: Review::Auto,
+        emulator: None,
         phones: Vec::new(),
         credentials: Vec::new(),
         only_if_first: false,

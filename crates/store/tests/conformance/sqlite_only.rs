@@ -328,6 +328,7 @@ async fn an_upload_is_stored_in_few_chunks_of_limited_size() {
         length: length as u64,
         quota: QUOTA,
         at: noon(0),
+        emulated_at: None,
     };
     store.begin_upload(new).await.unwrap();
     for index in 0..400 {
@@ -367,7 +368,11 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
          account DROP COLUMN counting; \
          DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-         DROP TABLE console_session; DROP TABLE console_link; ALTER TABLE account DROP COLUMN \
+         DROP TABLE emulator_clock; DROP TABLE review_rules; DROP TABLE script_step; \
+         DROP TABLE name_lock; DROP TABLE fault; DROP TABLE message; DROP TABLE status_cursor; \
+         ALTER TABLE account DROP COLUMN emulator; ALTER TABLE template DROP COLUMN quality; \
+         ALTER TABLE template DROP COLUMN announced_category; ALTER TABLE upload DROP COLUMN \
+         emulated_at; DROP TABLE console_session; DROP TABLE console_link; ALTER TABLE account DROP COLUMN \
          four_eyes; DROP TABLE audit; ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential \
          DROP COLUMN name; ALTER TABLE credential DROP COLUMN last_used_at; ALTER TABLE event \
          DROP COLUMN trace; DROP TABLE clock_guard; PRAGMA user_version = 6",

@@ -43,6 +43,7 @@ pub(crate) fn upload(account: AccountId, id: &str, length: usize) -> NewUpload {
         length: length as u64,
         quota: QUOTA,
         at: noon(0),
+        emulated_at: None,
     }
 }
 
@@ -90,6 +91,7 @@ pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Sh
         handle: None,
         sniffed: None,
         created_at: noon(0),
+        emulated_at: None,
     };
     assert_eq!(stored, expected);
     // Small parts, one larger than a chunk, an empty one, and the rest.
@@ -113,6 +115,7 @@ pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Sh
         file_type: "image/png".to_owned(),
         file_name: "u1.png".to_owned(),
         length: file.len() as u64,
+        emulated_at: None,
     };
     assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
     assert!(bytes_of(store, "4::u1").await == file);
@@ -155,7 +158,10 @@ pub(crate) async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
     let media = store.media("4::u1").await.unwrap();
     // The declared type is text; the bytes do not indicate a type.
     let file_type = "application/octet-stream".to_owned();
-    assert_eq!(media, Some(Media { file_type, file_name: "u1.png".to_owned(), length: 10 }));
+    assert_eq!(
+        media,
+        Some(Media { file_type, file_name: "u1.png".to_owned(), length: 10, emulated_at: None })
+    );
     assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::cookie;
 use crate::{
     api::{
-        auth::{TOKEN_PROBLEMS, ensure_active, scope_missing},
+        auth::{TOKEN_PROBLEMS, ensure_active, ensure_served, scope_missing},
         body, json,
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
@@ -64,6 +64,7 @@ impl SignedIn {
         if token.account.disabled_at.is_some() {
             return Err(ended());
         }
+        ensure_served(app, &token.account)?;
         Ok(Self { session, token, hash })
     }
 
@@ -131,9 +132,7 @@ async fn start_with_token(
     let token = ensure_active(found, now, TOKEN_PROBLEMS)?;
     let credential = &token.credential;
     context.record_token(credential.id);
-    if token.account.disabled_at.is_some() {
-        return Err(Problem::of(ProblemKind::AccountDisabled));
-    }
+    ensure_served(app, &token.account)?;
     if !credential.scopes.contains(Scope::Read) {
         return Err(scope_missing(Scope::Read));
     }
@@ -152,12 +151,20 @@ async fn start_with_link(
 ) -> Result<(), Problem> {
     // No one learns the secret of this token: it works through its session only.
     let token = SecretHash::of(&random_secret(app));
+    let issued = token;
     let (link, session) = (SecretHash::of(link), SecretHash::of(secret));
     let redeemed = app.store().redeem_console_link(link, token, session, context.received_at());
     match redeemed.await? {
         RedeemLinkOutcome::Redeemed(id) => {
             context.record_token(id);
-            Ok(())
+            let found = app.credentials().token(issued, context.started()).await?;
+            match found.map_or(Ok(()), |it| ensure_served(app, &it.account)) {
+                Ok(()) => Ok(()),
+                Err(problem) => {
+                    app.store().end_session(session).await?;
+                    Err(problem)
+                }
+            }
         }
         RedeemLinkOutcome::Invalid => Err(Problem::of(ProblemKind::InvalidLink)),
         RedeemLinkOutcome::AccountDisabled => Err(Problem::of(ProblemKind::AccountDisabled)),

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use super::{not_offered::node_problem, parameters::Query};
 use crate::{
     api::{
-        auth::{RequiredScope, TOKEN_PROBLEMS, ensure_active, scope_missing},
+        auth::{RequiredScope, TOKEN_PROBLEMS, ensure_active, ensure_served, scope_missing},
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
         revocation::UsedCredentials,
@@ -29,8 +29,12 @@ use crate::{
 };
 
 /// Edges that exist only below the id of the caller's own account.
-const ACCOUNT_EDGES: [&str; 3] =
-    ["message_templates", "upsert_message_templates", "subscribed_apps"];
+const ACCOUNT_EDGES: [&str; 4] = [
+    "message_templates",
+    "message_template_previews",
+    "upsert_message_templates",
+    "subscribed_apps",
+];
 
 /// Whether a path segment is a version: `v`, digits, a full stop, digits.
 fn is_version(segment: &str) -> bool {
@@ -73,6 +77,7 @@ pub(super) struct Caller<S> {
     pub(super) version: String,
     pub(super) node: String,
     item: Option<String>,
+    pub(super) context: Arc<RequestContext>,
     scope: PhantomData<S>,
 }
 
@@ -91,6 +96,11 @@ impl<S> Caller<S> {
     /// Whether the node in the path is the caller's own account.
     pub(super) fn is_account(&self) -> bool {
         self.node == self.account.id.to_string()
+    }
+
+    /// Whether the account is an emulator that does what Meta does and Galley deliberately does not.
+    pub(super) fn is_faithful(&self) -> bool {
+        self.account.emulator.is_some_and(|kind| kind.faithful)
     }
 
     /// The caller as the author of a change at this time.
@@ -120,11 +130,19 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         // as calls of this surface.
         let path = parts.uri.path();
         let path = PathSegments::parse(path).ok_or_else(|| wrong_path::not_found(path))?;
-        let context = RequestContext::from_extensions(&parts.extensions)
-            .ok_or(Problem::of(ProblemKind::Internal))?;
+        RequestContext::from_extensions(&parts.extensions);
+        let context = parts.extensions.get::<Arc<RequestContext>>();
+        let context = context.ok_or(Problem::of(ProblemKind::Internal))?;
         context.mark_graph();
         match Self::authenticate(parts, app, context, &path).await {
-            Ok(caller) => Ok(caller),
+            Ok(caller) => {
+                if caller.is_faithful() {
+                    let usage = app.call_usage().count(caller.account.id, context.received_at());
+                    context.record_usage(usage);
+                }
+                caller.strike_by_header(&parts.headers)?;
+                Ok(caller)
+            }
             Err(problem) => {
                 Err(throttling::failed_credentials(app, context, &parts.headers, problem).await)
             }
@@ -137,7 +155,7 @@ impl<S: RequiredScope> Caller<S> {
     async fn authenticate(
         parts: &Parts,
         app: &App,
-        context: &RequestContext,
+        context: &Arc<RequestContext>,
         path: &PathSegments<'_>,
     ) -> Result<Self, Problem> {
         let query = Query::of(&parts.uri);
@@ -159,9 +177,7 @@ impl<S: RequiredScope> Caller<S> {
         if is_account_edge && path.node != account.id.to_string() {
             return Err(unknown(path.node));
         }
-        if account.disabled_at.is_some() {
-            return Err(Problem::of(ProblemKind::AccountDisabled));
-        }
+        ensure_served(app, &account)?;
         if Rulebook::by_name(&account.rulebook) != Some(&WHATSAPP) {
             let detail = format!(
                 "The account has the rulebook `{}`. Use API v1.0: `/api/v1.0/{{phone_number_id}}/{{key}}/message_templates`.",
@@ -175,6 +191,7 @@ impl<S: RequiredScope> Caller<S> {
             scope: S::SCOPE,
             token: hash,
             key: None,
+            is_emulator: account.emulator.is_some(),
             is_session: false,
         });
         Ok(Self {
@@ -187,6 +204,7 @@ impl<S: RequiredScope> Caller<S> {
             // an id needs encoding, so nothing else is decoded.
             node: path.node.replace("%3A", ":").replace("%3a", ":"),
             item: path.item.map(str::to_owned),
+            context: Arc::clone(context),
             scope: PhantomData,
         })
     }

@@ -6,6 +6,8 @@ use axum::{
     response::Response,
 };
 use galley_domain::{
+    document::Json,
+    emulator::faults::Call,
     id::AccountId,
     rulebook::WHATSAPP,
     template::{Checked, Template},
@@ -33,7 +35,9 @@ pub(super) async fn create(
     body: GraphBody,
 ) -> Result<Response, Problem> {
     let account = caller.account.id;
-    let CheckedBody { template, warnings, idempotency } = read(&app, account, key, body).await?;
+    let checked = read(&app, account, key, body).await?;
+    caller.strike(&app, Call::Create, checked.name.as_deref()).await?;
+    let CheckedBody { template, warnings, idempotency, .. } = checked;
     let outcome = match template {
         Ok(template) => {
             let new = new_template(&caller, template, idempotency, app.clock().now());
@@ -55,6 +59,8 @@ pub(super) async fn create(
 
 /// What is kept of a body while the request waits for the store.
 struct CheckedBody {
+    /// The name in the document.
+    name: Option<String>,
     template: Result<Template, Problem>,
     /// Number of warnings.
     warnings: usize,
@@ -80,13 +86,15 @@ async fn read(
     });
     let (idempotency, checked) = processed.await;
     let idempotency = idempotency?;
-    let (template, warnings) = match checked {
+    let (name, template, warnings) = match checked {
         Ok((document, Checked { template, warnings })) => {
-            (samples::checked(app, account, &document, template).await, warnings.count())
+            let name = document.root().get("name").and_then(Json::as_str).map(str::to_owned);
+            let template = samples::checked(app, account, &document, template).await;
+            (name, template, warnings.count())
         }
-        Err(problem) => (Err(problem), 0),
+        Err(problem) => (None, Err(problem), 0),
     };
-    Ok(CheckedBody { template, warnings, idempotency })
+    Ok(CheckedBody { name, template, warnings, idempotency })
 }
 
 /// A template to store, in the translation group of its name.

@@ -1,7 +1,7 @@
 //! Deleting templates: all languages of a name, one of them, or several templates by their ids.
 
 use axum::{extract::State, response::Response};
-use galley_domain::{id::TemplateId, rulebook::WHATSAPP};
+use galley_domain::{emulator::faults::Call, id::TemplateId, rulebook::WHATSAPP};
 use galley_store::Actor;
 
 use super::{
@@ -52,9 +52,11 @@ async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Res
     }
     let ids: Result<Vec<TemplateId>, Problem> =
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
+    let ids = ids?;
+    caller.strike_template(app, Call::Delete, ids[0]).await?;
     let (account, review) = (caller.account.id, caller.account.review);
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
-    let deleted = app.store().delete_templates(account, ids?, review, actor, caller.trace, at);
+    let deleted = app.store().delete_templates(account, ids, review, actor, caller.trace, at);
     outcomes::deleted(deleted.await?).map(drop)
 }
 
@@ -65,6 +67,7 @@ async fn delete_by_id(
     name: Option<&str>,
 ) -> Result<(), Problem> {
     let id: TemplateId = id.parse().map_err(|_| unknown(id))?;
+    caller.strike_template(app, Call::Delete, id).await?;
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&id.to_string()))?;
     // If name and id do not match, one of them is probably a mistake.
@@ -86,6 +89,7 @@ async fn delete_language(
     name: &str,
     language: &str,
 ) -> Result<(), Problem> {
+    caller.strike(app, Call::Delete, Some(name)).await?;
     let account = caller.account.id;
     let unique_key = (WHATSAPP.unique_key)(account, name, language);
     let existing = app.store().name_conflict(account, &unique_key).await?;
@@ -102,6 +106,7 @@ async fn delete_all_languages(
     caller: &Caller<Write>,
     name: &str,
 ) -> Result<(), Problem> {
+    caller.strike(app, Call::Delete, Some(name)).await?;
     let (account, review) = (caller.account.id, caller.account.review);
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let deleted = app.store().delete_translations(account, name, review, actor, caller.trace, at);

@@ -1,9 +1,13 @@
 //! Error responses in the format of the Graph API, with its codes and statuses. Additional members
 //! contain Galley's complete list of violations; other clients ignore them.
 
+use std::borrow::Cow;
+
 use axum::http::StatusCode;
 use galley_domain::{
+    emulator::failures::{self, Failure, SEND_FAILURES},
     rulebook::graph_codes::GraphError,
+    send::{Refusal, SendViolation},
     violation::{Violation, Violations},
 };
 use galley_store::Limit;
@@ -14,29 +18,85 @@ use crate::api::problem::{Problem, ProblemKind};
 /// The status and the body of an error response.
 pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, String) {
     let kind = problem.kind();
+    let (status, error) = if let Some(refusal) = problem.refusal() {
+        refused_message(refusal, kind, request_id)
+    } else if let Some(failure) = problem.failure() {
+        let details = SEND_FAILURES.contains(failure).then_some(failure.message);
+        provoked(failure, details, kind, request_id)
+    } else {
+        (status(kind), refused_call(problem, request_id))
+    };
+    (status, serde_json::to_string(&ErrorBody { error }).unwrap_or_default())
+}
+
+/// The error of any call that is not a refused message.
+fn refused_call<'a>(problem: &'a Problem, request_id: &'a str) -> ErrorObject<'a> {
+    let kind = problem.kind();
     let GraphError { code, subcode, title } =
         problem.graph_code().unwrap_or_else(|| code_of(problem));
-    let status = status(kind);
     let violations = problem.violations();
     let listed = violations.map_or(&[][..], Violations::listed);
     let message = listed.first().map_or_else(|| problem.detail_text().to_owned(), sentence);
-    let error = ErrorObject {
+    ErrorObject {
         message: format!("(#{code}) {message}"),
         r#type: "OAuthException",
         code,
         error_subcode: subcode,
         error_user_title: title,
-        error_user_msg: &message,
+        error_user_msg: message.into(),
         error_data: listed.first().map(ErrorData::of),
         is_transient: is_transient(kind),
         fbtrace_id: request_id,
         galley_problem: kind.slug(),
-        galley_violations: violations.map(Violations::listed),
+        galley_violations: violations.map(|it| GalleyViolations::Document(it.listed())),
         galley_existing_id: problem.existing(),
         galley_possible: problem.possible(),
         galley_more: violations.map(Violations::omitted).filter(|more| *more > 0),
+    }
+}
+
+/// A failure of Meta's API that was provoked. Its texts are those of the failure.
+fn provoked<'a>(
+    failure: &Failure,
+    details: Option<&'a str>,
+    kind: ProblemKind,
+    request_id: &'a str,
+) -> (StatusCode, ErrorObject<'a>) {
+    let Failure { code, subcode, title, message, is_transient, .. } = *failure;
+    let error = ErrorObject {
+        message: format!("(#{code}) {title}"),
+        r#type: failure.kind,
+        code,
+        error_subcode: subcode,
+        error_user_title: title,
+        error_user_msg: details.unwrap_or(message).into(),
+        error_data: details.map(ErrorData::of_message),
+        is_transient,
+        fbtrace_id: request_id,
+        galley_problem: kind.slug(),
+        galley_violations: None,
+        galley_existing_id: None,
+        galley_possible: None,
+        galley_more: None,
     };
-    (status, serde_json::to_string(&ErrorBody { error }).unwrap_or_default())
+    (StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_REQUEST), error)
+}
+
+/// A message that the sandbox refuses: Meta's code of the first violation, and all of them.
+fn refused_message<'a>(
+    refusal: &'a Refusal,
+    kind: ProblemKind,
+    request_id: &'a str,
+) -> (StatusCode, ErrorObject<'a>) {
+    let number = refusal.code.number();
+    let failure = failures::find(number).expect("every code of a refusal is in the table");
+    let (status, error) = provoked(&failure, Some(&refusal.details), kind, request_id);
+    let error = ErrorObject {
+        galley_violations: Some(GalleyViolations::Message(&refusal.violations)),
+        galley_more: Some(refusal.omitted).filter(|more| *more > 0),
+        ..error
+    };
+    (status, error)
 }
 
 /// The Graph code of a limit that the account has reached.
@@ -68,10 +128,13 @@ fn code_of(problem: &Problem) -> GraphError {
         | ProblemKind::TokenRevoked => (190, None),
         ProblemKind::TooManyFailures => (4, None),
         ProblemKind::TooManyRequests => (80_008, None),
-        ProblemKind::ScopeMissing => (10, None),
+        ProblemKind::ScopeMissing | ProblemKind::EmulatorOff => (10, None),
         ProblemKind::AccountDisabled => (131_031, None),
-        ProblemKind::NotFound | ProblemKind::TemplateUnknown => (100, Some(33)),
+        ProblemKind::NotFound | ProblemKind::TemplateUnknown | ProblemKind::PhoneUnknown => {
+            (100, Some(33))
+        }
         ProblemKind::NameTaken => (100, Some(2_388_024)),
+        ProblemKind::NameLocked => (100, Some(2_388_023)),
         ProblemKind::MoveNotPossible => (100, Some(2_388_039)),
         ProblemKind::Internal | ProblemKind::DamagedData => (1, None),
         kind if kind.status() == StatusCode::SERVICE_UNAVAILABLE => (2, None),
@@ -122,14 +185,14 @@ struct ErrorObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error_subcode: Option<u32>,
     error_user_title: &'static str,
-    error_user_msg: &'a str,
+    error_user_msg: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_data: Option<ErrorData<'a>>,
     is_transient: bool,
     fbtrace_id: &'a str,
     galley_problem: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    galley_violations: Option<&'a [Violation]>,
+    galley_violations: Option<GalleyViolations<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     galley_existing_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,14 +201,30 @@ struct ErrorObject<'a> {
     galley_more: Option<usize>,
 }
 
-/// The path to the invalid field.
+/// The violations of a document or of a message.
 #[derive(Serialize)]
-struct ErrorData<'a> {
-    blame_field_specs: [Vec<&'a str>; 1],
+#[serde(untagged)]
+enum GalleyViolations<'a> {
+    Document(&'a [Violation]),
+    Message(&'a [SendViolation]),
+}
+
+/// What is wrong, for programs.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ErrorData<'a> {
+    /// The path to the invalid field of a document.
+    Document { blame_field_specs: [Vec<&'a str>; 1] },
+    /// The details of a refused message.
+    Message { messaging_product: &'static str, details: &'a str },
 }
 
 impl<'a> ErrorData<'a> {
     fn of(violation: &'a Violation) -> Self {
-        Self { blame_field_specs: [violation.pointer.split('/').skip(1).collect()] }
+        Self::Document { blame_field_specs: [violation.pointer.split('/').skip(1).collect()] }
+    }
+
+    fn of_message(details: &'a str) -> Self {
+        Self::Message { messaging_product: "whatsapp", details }
     }
 }

@@ -3,16 +3,18 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
+    emulator::faults::Call,
     id::TemplateId,
     rulebook::{Category, WHATSAPP},
-    template::{Status, search_terms},
+    template::{Status, quality::Quality, search_terms},
 };
 use galley_store::{AccountLimits, ListQuery, NameFilter, Page};
 
 use super::{
     caller::Caller,
+    faithful::Faithful,
     parameters::{Query, invalid_parameter, list_url},
-    view::{self, Fields},
+    view::{self, Fields, View},
 };
 use crate::{
     api::{
@@ -29,31 +31,32 @@ use crate::{
 /// Statuses of WhatsApp that no template in Galley has.
 const UNUSED_STATUSES: [&str; 4] = ["DELETED", "IN_APPEAL", "LIMIT_EXCEEDED", "PENDING_DELETION"];
 
-/// The quality scores of WhatsApp. Galley does not rate templates: all of them are `UNKNOWN`.
-const QUALITY_SCORES: [&str; 4] = ["GREEN", "YELLOW", "RED", "UNKNOWN"];
-
 pub(super) async fn list(
     State(app): State<App>,
     caller: Caller<Read>,
     query: Query,
 ) -> Result<Response, Problem> {
+    caller.strike(&app, Call::List, None).await?;
     let fields = Fields::of(&query)?;
-    let list_query = list_query(&caller, &query)?;
+    let faithful = Faithful::of(&app, &caller.account).await?;
+    let cursors = Cursors::read(&query, faithful)?;
+    let list_query = list_query(&caller, &query, &cursors)?;
     let listing = match list_query.clone() {
         Some(list_query) => search::list(&app, list_query).await?,
         None => Listing::empty(),
     };
     let found = &listing.page;
+    let view = View { app: &app, fields: &fields, faithful };
     let mut out = String::with_capacity(1_024 * found.templates.len() + 512);
     out.push_str("{\"data\":[");
     for (index, template) in found.templates.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
-        view::write_template(&mut out, &app, template, &fields);
+        view::write_template(&mut out, &view, template);
     }
     out.push_str("],\"paging\":");
-    write_paging(&mut out, &app, &caller, &query, found);
+    write_paging(&mut out, &app, &caller, &query, &cursors, found);
     if query.text("summary").is_some_and(|summary| summary != "false") {
         let total = match list_query {
             Some(list_query) => app.store().count_templates(list_query).await?,
@@ -71,27 +74,62 @@ pub(super) async fn list(
     Ok(response)
 }
 
-/// The cursors of an empty page, adjacent to the requested cursor, so that its links lead to a page
-/// that begins with the template of that cursor.
-fn empty_page_cursors(query: &Query) -> (Option<TemplateId>, Option<TemplateId>) {
-    let cursor = |name| query.cursor::<TemplateId>(name).ok().flatten();
-    let adjacent =
-        |id: TemplateId, offset: i8| TemplateId::new(id.get().saturating_add_signed(offset.into()));
-    match (cursor("after"), cursor("before")) {
-        (Some(after), _) => (adjacent(after, -1), Some(after)),
-        (None, Some(before)) => (Some(before), adjacent(before, 1)),
-        (None, None) => (None, None),
+/// The cursors of a request.
+struct Cursors {
+    after: Option<TemplateId>,
+    before: Option<TemplateId>,
+    /// For a faithful emulator account, whose cursors expire.
+    faithful: Option<Faithful>,
+}
+
+impl Cursors {
+    fn read(query: &Query, faithful: Option<Faithful>) -> Result<Self, Problem> {
+        let cursor = |name| match faithful {
+            Some(faithful) => faithful.read_cursor(query, name),
+            None => query.cursor(name),
+        };
+        let after = cursor("after")?;
+        // A client that sends both cursors read the last page forwards.
+        let before = if after.is_some() { None } else { cursor("before")? };
+        Ok(Self { after, before, faithful })
+    }
+
+    /// The cursors of an empty page, adjacent to the requested cursor, so that its links lead to a
+    /// page that begins with the template of that cursor.
+    fn of_empty_page(&self) -> (Option<TemplateId>, Option<TemplateId>) {
+        let adjacent = |id: TemplateId, offset: i8| {
+            TemplateId::new(id.get().saturating_add_signed(offset.into()))
+        };
+        match (self.after, self.before) {
+            (Some(after), _) => (adjacent(after, -1), Some(after)),
+            (None, Some(before)) => (Some(before), adjacent(before, 1)),
+            (None, None) => (None, None),
+        }
+    }
+
+    /// The text of a cursor. Some clients require strings, even if there is no cursor.
+    fn text(&self, id: Option<TemplateId>) -> String {
+        let text = |id: TemplateId| match self.faithful {
+            Some(faithful) => faithful.cursor(id),
+            None => id.to_string(),
+        };
+        id.map(text).unwrap_or_default()
     }
 }
 
-fn write_paging(out: &mut String, app: &App, caller: &Caller<Read>, query: &Query, found: &Page) {
+fn write_paging(
+    out: &mut String,
+    app: &App,
+    caller: &Caller<Read>,
+    query: &Query,
+    cursors: &Cursors,
+    found: &Page,
+) {
     let ends = match (found.templates.first(), found.templates.last()) {
         (Some(first), Some(last)) => (Some(first.id), Some(last.id)),
-        _ => empty_page_cursors(query),
+        _ => cursors.of_empty_page(),
     };
-    // Some clients require strings, even if there is no cursor.
-    let text = |id: Option<TemplateId>| id.map(|id| id.to_string()).unwrap_or_default();
-    let (before, after) = (text(ends.0), text(ends.1));
+    let (before, after) = (cursors.text(ends.0), cursors.text(ends.1));
     let list = list_url(app, &caller.version, &caller.account);
     let mut paging = ObjectWriter::open(out);
     paging.object("cursors", |cursors| {
@@ -117,24 +155,34 @@ fn write_summary(out: &mut String, total: u64, all: u64, limit: u32) {
 }
 
 /// The requested list; `None` if a filter matches no template of Galley.
-fn list_query(caller: &Caller<Read>, query: &Query) -> Result<Option<ListQuery>, Problem> {
+fn list_query(
+    caller: &Caller<Read>,
+    query: &Query,
+    cursors: &Cursors,
+) -> Result<Option<ListQuery>, Problem> {
     let (statuses, no_status) =
         filter_values(query, "status", Status::parse, Status::VALUES, &UNUSED_STATUSES)?;
     let (categories, _) = filter_values(query, "category", Category::parse, Category::VALUES, &[])?;
-    let unknown = |value: &str| value.eq_ignore_ascii_case("UNKNOWN").then_some(());
-    let (_, no_quality) =
-        filter_values(query, "quality_score", unknown, &QUALITY_SCORES, &QUALITY_SCORES)?;
+    let (mut qualities, _) =
+        filter_values(query, "quality_score", Quality::parse, Quality::VALUES, &[])?;
+    let mut no_quality = false;
+    if caller.account.emulator.is_none() && !qualities.is_empty() {
+        // Only the review scripts of emulator accounts rate templates: all others are UNKNOWN.
+        no_quality = !qualities.contains(&Quality::Unknown);
+        qualities.clear();
+    }
     let account = caller.account.id;
-    let after = query.cursor("after")?;
+    // Meta no longer documents the filter.
+    let name = query.text("name").filter(|_| cursors.faithful.is_none());
     let list_query = ListQuery {
-        name: query.text("name").map(|name| NameFilter::for_rulebook(&WHATSAPP, account, name)),
+        name: name.map(|name| NameFilter::for_rulebook(&WHATSAPP, account, name)),
         statuses,
         categories,
         languages: query.list("language")?.unwrap_or_default(),
+        qualities,
         words: search_words(query)?,
-        // A client that sends both cursors read the last page forwards.
-        before: if after.is_some() { None } else { query.cursor("before")? },
-        after,
+        before: cursors.before,
+        after: cursors.after,
         check_previous: true,
         ..ListQuery::new(account, query.limit()?)
     };

@@ -11,7 +11,7 @@ use galley_domain::template::sample;
 use galley_store::Media;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::stream::Stream;
+use super::{faithful, parameters::Query, stream::Stream};
 use crate::{
     api::{
         conditional::{FilePrecondition, RequestedRange, requested_range},
@@ -29,6 +29,10 @@ pub(super) fn random_name(app: &App) -> String {
 
 /// The detail for a URL without a sample.
 const SAMPLE_NOT_FOUND: &str = "No sample exists at this URL: it was deleted, its account is disabled, or the URL is incomplete. Read the template again to get the current URL.";
+
+/// The detail for a link that has expired.
+const LINK_EXPIRED: &str =
+    "The link has expired on the clock of its account. Read the template again to get a new one.";
 
 /// The bytes that need no encoding in `filename*` (RFC 8187).
 const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
@@ -51,10 +55,14 @@ pub(super) async fn show(
     State(app): State<App>,
     method: Method,
     name: Result<Path<String>, PathRejection>,
+    query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let not_found = || Problem::of(ProblemKind::NotFound).detail(SAMPLE_NOT_FOUND);
     let Path(name) = name.map_err(|_| not_found())?;
+    if faithful::is_expired(&app, &query).await? {
+        return Err(Problem::of(ProblemKind::NotFound).detail(LINK_EXPIRED));
+    }
     let valid = sample::is_name(&name);
     let media = if valid { app.store().media(&name).await? } else { None };
     let media = media.ok_or_else(not_found)?;
@@ -152,7 +160,10 @@ mod tests {
             ("text/html", "a.html", "attachment; filename*=UTF-8''a.html.bin"),
         ] {
             let (file_type, file_name) = (file_type.to_owned(), name.to_owned());
-            assert_eq!(disposition(&Media { file_type, file_name, length: 1 }), expected);
+            assert_eq!(
+                disposition(&Media { file_type, file_name, length: 1, emulated_at: None }),
+                expected
+            );
         }
     }
 }

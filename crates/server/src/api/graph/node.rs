@@ -7,18 +7,20 @@ use axum::{
     response::Response,
 };
 use galley_domain::{
+    emulator::faults::Call,
     rulebook::WHATSAPP,
     template::{edit::Edit, lifecycle::Trigger},
 };
-use galley_store::{ChangeOutcome, TemplateChange};
+use galley_store::{ChangeOutcome, StoredTemplate, TemplateChange};
 
 use super::{
     body::GraphBody,
     caller::{Caller, unknown},
+    faithful::Faithful,
     outcomes,
     parameters::Query,
     samples, success, uploads,
-    view::{self, Fields},
+    view::{self, Fields, View},
 };
 use crate::{
     api::{
@@ -48,7 +50,10 @@ pub(super) async fn show(
     };
     let fields = Fields::of(&query)?;
     match template {
-        Some(template) => Ok(json(StatusCode::OK, view::template(&app, &template, &fields))),
+        Some(template) => {
+            caller.strike(&app, Call::Read, Some(template.template.name())).await?;
+            shown(&app, &caller, &template, &fields).await
+        }
         None if caller.is_account() => {
             Ok(json(StatusCode::OK, view::account(&caller.account, &fields)))
         }
@@ -65,7 +70,20 @@ pub(super) async fn show_template(
     let id = caller.item_id()?;
     let template = app.store().template(caller.account.id, id).await?;
     let template = template.ok_or_else(|| unknown(&id.to_string()))?;
-    Ok(json(StatusCode::OK, view::template(&app, &template, &Fields::of(&query)?)))
+    caller.strike(&app, Call::Read, Some(template.template.name())).await?;
+    shown(&app, &caller, &template, &Fields::of(&query)?).await
+}
+
+/// The response with a template.
+async fn shown(
+    app: &App,
+    caller: &Caller<Read>,
+    template: &StoredTemplate,
+    fields: &Fields,
+) -> Result<Response, Problem> {
+    let faithful = Faithful::of(app, &caller.account).await?;
+    let view = View { app, fields, faithful };
+    Ok(json(StatusCode::OK, view::template(&view, template)))
 }
 
 /// Edits a template, or appends bytes to an upload.
@@ -85,6 +103,7 @@ pub(super) async fn change(
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template_id()?;
     let mut body = GraphBody::from_request(request, app).await?;
+    caller.strike_template(app, Call::Edit, id).await?;
     let bytes = body.len();
     let parse = |_: &[u8], document: Result<_, Problem>| {
         document.map(|document| samples::with_handles(app, document))

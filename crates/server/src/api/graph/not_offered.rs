@@ -49,11 +49,24 @@ pub(super) fn node_problem(node: &str) -> Option<Problem> {
     Some(not_offered(detail))
 }
 
+const NO_MESSAGES: &str = "Galley does not send messages; only emulator accounts have a sandbox for them. Render the template with `POST /api/v1.0/{phone_number_id}/{key}/message_templates/{template_id}/render`, and send the payload to Meta or your provider.";
+
+const NO_ANALYTICS: &str =
+    "Galley does not send messages, so it has no analytics. Ask Meta or your provider.";
+
+/// The problem of a comparison in an account that is not an emulator.
+pub(super) fn analytics_not_offered() -> Problem {
+    not_offered(NO_ANALYTICS)
+}
+
+/// The problem of a message from an account that is not an emulator.
+pub(super) fn messages_not_offered() -> Problem {
+    not_offered(NO_MESSAGES)
+}
+
 fn edge_problem(edge: &str) -> Option<Problem> {
     let detail = match edge {
-        "messages" | "marketing_messages" | "calls" | "block_users" => {
-            "Galley does not send messages. Render the template with `POST /api/v1.0/{phone_number_id}/{key}/message_templates/{template_id}/render`, and send the payload to Meta or your provider."
-        }
+        "messages" | "marketing_messages" | "calls" | "block_users" => NO_MESSAGES,
         "media" => {
             "Galley stores no media of messages. Upload the sample of a template to `/{version}/app/uploads`; upload media for messages to Meta or your provider."
         }
@@ -71,11 +84,8 @@ fn edge_problem(edge: &str) -> Option<Problem> {
         | "conversation_analytics"
         | "pricing_analytics"
         | "template_analytics"
-        | "template_group_analytics"
-        | "compare" => {
-            "Galley does not send messages, so it has no analytics. Ask Meta or your provider."
-        }
-        "flows" | "assets" | "message_template_previews" | "message_template_library" => {
+        | "template_group_analytics" => NO_ANALYTICS,
+        "flows" | "assets" | "message_template_library" => {
             "Galley does not offer this call. It creates, reads, edits, deletes and renders message templates; see `/docs`."
         }
         "migrate_message_templates" => {
@@ -115,7 +125,7 @@ mod tests {
     #[test]
     fn calls_that_are_not_offered_say_so_and_what_to_do() {
         for (path, expected) in [
-            ("/v23.0/1555/messages", "does not send messages. Render the template with"),
+            ("/v23.0/1555/marketing_messages", "sandbox for them. Render the template with"),
             ("/v23.0/1555/media", "Upload the sample of a template to"),
             ("/v23.0/77/phone_numbers", "`galley phone add ACCOUNT ID`"),
             ("/v23.0/1555/register", "with Meta or your provider"),

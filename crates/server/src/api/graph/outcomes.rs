@@ -1,10 +1,15 @@
 //! Outcomes of the store on this surface: the problems of both surfaces, some of them reworded for
 //! clients that know ids and names, but no revisions and versions.
 
-use galley_domain::id::TemplateId;
+use galley_domain::{
+    emulator::failures::{self, Failure},
+    id::TemplateId,
+    rulebook::graph_codes::GraphError,
+};
 use galley_store::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, DeleteOutcome, StoredTemplate, UpsertOutcome,
 };
+use jiff::Timestamp;
 
 use super::caller::unknown;
 use crate::api::{
@@ -12,14 +17,29 @@ use crate::api::{
     problem::{Problem, ProblemKind},
 };
 
+/// Meta's subcode for a name whose former template is being deleted.
+const NAME_LOCKED: u32 = 2_388_023;
+
 /// The created template, or the problem that prevented it.
 pub(super) fn created(outcome: CreateOutcome) -> Result<Created, Problem> {
+    if let CreateOutcome::NameLocked { until } = outcome {
+        return Err(name_locked(until));
+    }
     outcomes::created(outcome).map_err(|problem| match problem.kind() {
         ProblemKind::NameTaken => problem.detail(
             "A template with this name and language already exists. Edit it, or choose another name.",
         ),
         _ => problem,
     })
+}
+
+/// The problem of a locked name, in Meta's words, and the time at which the lock ends.
+fn name_locked(until: Timestamp) -> Problem {
+    let problem = Problem::name_locked(until);
+    let Some(failure) = failures::find(NAME_LOCKED) else { return problem };
+    let Failure { code, subcode, title, message, .. } = failure;
+    let detail = format!("{message} The name is free at {until:.3} on the clock of the account.");
+    problem.detail(detail).graph(GraphError { code, subcode, title })
 }
 
 /// The template after the change, or the problem that prevented it.
@@ -88,6 +108,13 @@ mod tests {
                 0,
                 "category-locked",
                 "The other languages of this name have the category UTILITY.",
+            ),
+            (
+                CreateOutcome::NameLocked { until: Timestamp::UNIX_EPOCH },
+                100,
+                2_388_023,
+                "name-locked",
+                "New content for this language cannot be added while the existing content is being deleted.",
             ),
             (
                 CreateOutcome::Limited(Limit::CreationsPerHour),

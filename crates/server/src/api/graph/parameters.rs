@@ -99,13 +99,7 @@ impl Query {
     /// A cursor.
     pub(super) fn cursor<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| {
-            Problem::of(ProblemKind::BadRequest)
-                .detail(format!(
-                    "The parameter `{name}` is not a cursor of this list. Start again without it."
-                ))
-                .graph(INVALID_CURSOR)
-        })
+        text.parse().map(Some).map_err(|_| invalid_cursor(name))
     }
 
     /// The URL of another page of the same list. It contains the whole query and the token, because
@@ -139,7 +133,8 @@ fn is_list_parameter(key: &str, name: &str) -> bool {
     rest.is_empty() || index.is_some_and(|index| index.bytes().all(|it| it.is_ascii_digit()))
 }
 
-fn items(list: &Json<'_>) -> Option<Vec<String>> {
+/// The strings and numbers of a list.
+pub(super) fn items(list: &Json<'_>) -> Option<Vec<String>> {
     let Json::Array(items) = list else { return None };
     items
         .iter()
@@ -149,6 +144,14 @@ fn items(list: &Json<'_>) -> Option<Vec<String>> {
             _ => None,
         })
         .collect()
+}
+
+/// The problem of a cursor that is not one, or has expired.
+pub(super) fn invalid_cursor(name: &str) -> Problem {
+    let detail = format!(
+        "The parameter `{name}` is not a cursor of this list, or it has expired. Start again without it."
+    );
+    Problem::of(ProblemKind::BadRequest).detail(detail).graph(INVALID_CURSOR)
 }
 
 /// The problem of an invalid parameter; `problem` is a predicate, such as "must be a number".

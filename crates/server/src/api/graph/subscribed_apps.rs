@@ -8,7 +8,7 @@ use galley_domain::{
 };
 use galley_store::{CreateWebhookOutcome, NewWebhook, Webhook, WebhookChange};
 
-use super::{body::GraphBody, caller::Caller, success};
+use super::{app_callback, body::GraphBody, caller::Caller, success};
 use crate::{
     api::{
         auth::Webhooks,
@@ -16,7 +16,7 @@ use crate::{
         problem::{Problem, ProblemKind},
     },
     app::App,
-    delivery::EndpointError,
+    delivery::{EndpointError, NO_CALLBACK},
     json_writer::ObjectWriter,
 };
 
@@ -34,12 +34,15 @@ pub(super) async fn subscribe(
     let read = |_: &[u8], document: Result<_, Problem>| {
         Subscription::read(&document?).map_err(Problem::invalid_webhook)
     };
-    let Some(Subscription { url, verify_token }) = body.process(app.admission(), read).await?
-    else {
-        return Ok(success());
-    };
+    let subscription = body.process(app.admission(), read).await?;
     // The memory of a large body is free again while the receiver is verified.
     drop(body);
+    let Some(Subscription { url, verify_token }) = subscription else {
+        if caller.is_faithful() {
+            app_callback::subscribe(&app, &caller, None).await?;
+        }
+        return Ok(success());
+    };
     let account = caller.account.id;
     app.webhooks().check_endpoint(account, &url, Some(&verify_token)).await.map_err(|error| {
         error.log_hidden_cause(account, caller.trace);
@@ -49,6 +52,11 @@ pub(super) async fn subscribe(
             EndpointError::Url(_) => problem,
         }
     })?;
+    if caller.is_faithful() {
+        let subscription = Subscription { url, verify_token };
+        app_callback::subscribe(&app, &caller, Some(subscription)).await?;
+        return Ok(success());
+    }
     let (format, at) = (Format::Whatsapp, app.clock().now());
     let secret = app.webhooks().new_secret(account, format, None);
     let new = NewWebhook {
@@ -79,7 +87,11 @@ pub(super) async fn list(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    let webhook = subscribed(&app, &caller).await?;
+    let webhooks = app.store().webhooks(caller.account.id).await?;
+    let is_shown = |webhook: &&Webhook| {
+        if caller.is_faithful() { app_callback::is_override(webhook) } else { webhook.subscribed }
+    };
+    let webhook = webhooks.iter().find(is_shown).filter(|it| it.url != NO_CALLBACK);
     let mut out = String::new();
     let mut object = ObjectWriter::open(&mut out);
     object.object("whatsapp_business_api_data", |data| {
@@ -89,7 +101,7 @@ pub(super) async fn list(
     });
     if let Some(webhook) = webhook {
         object.string("override_callback_uri", &webhook.url);
-        if let Some((at, reason)) = webhook.disabled {
+        if let Some((at, reason)) = webhook.disabled.filter(|_| webhook.subscribed) {
             object.timestamp("galley_disabled_at", at);
             object.unescaped("galley_disabled_because", reason.as_str());
         }
@@ -102,7 +114,9 @@ pub(super) async fn unsubscribe(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    if let Some(webhook) = subscribed(&app, &caller).await? {
+    if caller.is_faithful() {
+        app_callback::unsubscribe(&app, &caller).await?;
+    } else if let Some(webhook) = subscribed(&app, &caller).await? {
         let by = caller.author(app.clock().now());
         app.store().delete_webhook(webhook.account, webhook.id, by).await?;
     }

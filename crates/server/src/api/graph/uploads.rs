@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use galley_domain::{document::Json, template::sample};
+use galley_domain::{document::Json, emulator::faults::Call, template::sample};
 use galley_store::{
     AppendOutcome, BeginUploadOutcome, MAX_UPLOAD_BYTES, NewUpload, UNUSED_MEDIA_DAYS,
     UPLOAD_CHUNK_BYTES,
@@ -30,7 +30,7 @@ use super::{
 use crate::{
     api::{
         auth::{Read, Write},
-        json,
+        emulated_time, json,
         problem::{Problem, ProblemKind},
         request_context::RequestContext,
         revocation::{UsedCredentials, revoked},
@@ -67,6 +67,7 @@ pub(super) async fn begin(
     request: Request,
 ) -> Result<Response, Problem> {
     let declared = FileDeclaration::read(&app, &query, request).await?;
+    caller.strike(&app, Call::Upload, None).await?;
     let (id, handle) = (media::random_name(&app), media::random_name(&app));
     let new = NewUpload {
         account: caller.account.id,
@@ -77,6 +78,7 @@ pub(super) async fn begin(
         length: declared.length,
         quota: app.limits().media_bytes,
         at: app.clock().now(),
+        emulated_at: emulated_time::of_account(&app, &caller.account).await?,
     };
     match app.store().begin_upload(new).await? {
         BeginUploadOutcome::Begun => {
@@ -145,6 +147,7 @@ pub(super) async fn append(
     id: &str,
     request: Request,
 ) -> Result<Response, Problem> {
+    caller.strike(app, Call::Upload, None).await?;
     let mut offset = offset(request.headers())?;
     check_before_reading(app, caller, id, offset, request.headers()).await?;
     let memory = app.request_memory().charge(caller.account.id, UPLOAD_CHUNK_BYTES).await;

@@ -3,6 +3,7 @@
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{
     document::{Document, Json, Member},
+    emulator::faults::Call,
     rulebook::{Category, WHATSAPP},
     template::Template,
 };
@@ -29,6 +30,7 @@ pub(super) async fn upsert(
 ) -> Result<Response, Problem> {
     // Authentication templates have no header, so there are no samples to check.
     let templates = body.process(app.admission(), |_, document| read(&document?)).await?;
+    caller.strike(&app, Call::Create, templates.first().map(Template::name)).await?;
     let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
     let at = app.clock().now();
     let new_template = |it| create::new_template(&caller, it, None, at);

@@ -5,12 +5,16 @@ use std::fmt::Write as _;
 
 use galley_domain::{
     document::{Document, Json, Member, raw},
-    template::{Status, sample},
+    rulebook::Category,
+    template::{Status, Template, quality::Quality, sample},
     webhook::RejectionReason,
 };
 use galley_store::{Account, StoredTemplate};
 
-use super::parameters::Query;
+use super::{
+    faithful::{self, Faithful},
+    parameters::Query,
+};
 use crate::{
     api::{media_url, problem::Problem},
     app::App,
@@ -54,20 +58,23 @@ impl Fields {
     }
 }
 
+/// How templates are shown to a caller.
+pub(super) struct View<'a> {
+    pub(super) app: &'a App,
+    pub(super) fields: &'a Fields,
+    /// For a faithful emulator account, which shows what Meta shows.
+    pub(super) faithful: Option<Faithful>,
+}
+
 /// One template.
-pub(super) fn template(app: &App, stored: &StoredTemplate, fields: &Fields) -> String {
+pub(super) fn template(view: &View<'_>, stored: &StoredTemplate) -> String {
     let mut out = String::with_capacity(stored.template.content().len() + 256);
-    write_template(&mut out, app, stored, fields);
+    write_template(&mut out, view, stored);
     out
 }
 
-pub(super) fn write_template(
-    out: &mut String,
-    app: &App,
-    stored: &StoredTemplate,
-    fields: &Fields,
-) {
-    let (template, status) = (&stored.template, stored.state.status());
+pub(super) fn write_template(out: &mut String, view: &View<'_>, stored: &StoredTemplate) {
+    let (template, status, fields) = (&stored.template, stored.state.status(), view.fields);
     let mut object = ObjectWriter::open(out);
     if fields.contains("name") {
         object.string("name", template.name());
@@ -89,25 +96,52 @@ pub(super) fn write_template(
     if fields.contains("rejected_reason") {
         object.unescaped("rejected_reason", rejected_reason(stored));
     }
-    if fields.contains("quality_score") {
-        // Galley sends no messages, so recipients cannot rate a template.
-        let date = stored.created_at.as_second();
-        object.raw("quality_score", &format!(r#"{{"score":"UNKNOWN","date":{date}}}"#));
+    if let Some(correct) = stored.announced_category.filter(|_| fields.contains("correct_category"))
+    {
+        object.unescaped("correct_category", correct.as_str());
     }
-    write_content(&mut object, app, template.content(), fields);
+    if fields.contains("quality_score") {
+        write_quality(&mut object, stored);
+    }
+    if fields.contains("last_updated_time") {
+        object.raw("last_updated_time", &stored.updated_at.as_second().to_string());
+    }
+    write_content(&mut object, view, template);
     object.unescaped("id", itoa::Buffer::new().format(stored.id.get()));
     object.close();
 }
 
+/// Writes the quality. Only the review scripts of emulator accounts rate templates.
+fn write_quality(object: &mut ObjectWriter<'_>, stored: &StoredTemplate) {
+    let date = match stored.quality {
+        Quality::Unknown => stored.created_at,
+        _ => stored.updated_at,
+    };
+    object.object("quality_score", |quality| {
+        quality.unescaped("score", stored.quality.as_str());
+        quality.raw("date", &date.as_second().to_string());
+    });
+}
+
 /// Writes the content of a template, field by field. The stored text of a field is copied, except
 /// where clients read another form than they send.
-fn write_content(object: &mut ObjectWriter<'_>, app: &App, content: &str, fields: &Fields) {
-    let members = raw::members(content).unwrap_or_default();
-    for (key, value) in members.iter().filter(|(key, _)| fields.contains(key)) {
-        if is_shown_as_stored(key, value) {
+fn write_content(object: &mut ObjectWriter<'_>, view: &View<'_>, template: &Template) {
+    let has_code = view.faithful.is_some() && template.category() == Category::Authentication;
+    let members = raw::members(template.content()).unwrap_or_default();
+    for (key, value) in members.iter().filter(|(key, _)| view.fields.contains(key)) {
+        let shows_code = has_code && *key == "components";
+        if !shows_code && is_shown_as_stored(key, value) {
             object.raw(key, value);
         } else if let Ok(document) = Document::parse(value.as_bytes()) {
-            object.raw(key, &rewritten(key, document.root(), app));
+            let root = document.root();
+            object.raw(
+                key,
+                &if shows_code {
+                    faithful::authentication_components(root, template.language())
+                } else {
+                    rewritten(key, root, view)
+                },
+            );
         }
     }
 }
@@ -124,12 +158,12 @@ fn is_shown_as_stored(key: &str, value: &str) -> bool {
 const EMPTY_COMPONENTS: [&str; 2] = [r#"{"type":"BODY"}"#, r#"{"type":"FOOTER"}"#];
 
 /// The text of a field that clients read in another form.
-fn rewritten(key: &str, value: &Json<'_>, app: &App) -> String {
+fn rewritten(key: &str, value: &Json<'_>, view: &View<'_>) -> String {
     let mut out = String::new();
     match key {
         "degrees_of_freedom_spec" => write_features(&mut out, value),
-        "components" => write_components(&mut out, value, app),
-        _ => write_json(&mut out, value, Some(app)),
+        "components" => write_components(&mut out, value, view),
+        _ => write_json(&mut out, value, Some(view)),
     }
     out
 }
@@ -137,7 +171,7 @@ fn rewritten(key: &str, value: &Json<'_>, app: &App) -> String {
 /// Writes the components. Clients cannot process the empty components that an authentication
 /// template may have: an empty footer is omitted, and an empty body gets
 /// `add_security_recommendation`.
-fn write_components(out: &mut String, components: &Json<'_>, app: &App) {
+fn write_components(out: &mut String, components: &Json<'_>, view: &View<'_>) {
     let items = match components {
         Json::Array(items) => &items[..],
         _ => &[],
@@ -152,7 +186,7 @@ fn write_components(out: &mut String, components: &Json<'_>, app: &App) {
         if is_empty(item, "BODY") {
             out.push_str(r#"{"type":"BODY","add_security_recommendation":false}"#);
         } else {
-            write_json(out, item, Some(app));
+            write_json(out, item, Some(view));
         }
     }
     out.push(']');
@@ -191,7 +225,7 @@ fn write_features(out: &mut String, specification: &Json<'_>) {
 }
 
 /// Writes a value. With `samples`, the handles of attachments become URLs.
-fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
+fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&View<'_>>) {
     let _ = match value {
         Json::Null | Json::Omitted(_) => write!(out, "null"),
         Json::Bool(flag) => write!(out, "{flag}"),
@@ -206,8 +240,8 @@ fn write_json(out: &mut String, value: &Json<'_>, samples: Option<&App>) {
                 write_text(out, key);
                 out.push(':');
                 match (samples, value) {
-                    (Some(app), Json::Array(handles)) if key == "header_handle" => {
-                        write_list(out, handles, |out, handle| write_handle(out, handle, app));
+                    (Some(view), Json::Array(handles)) if key == "header_handle" => {
+                        write_list(out, handles, |out, handle| write_handle(out, handle, view));
                     }
                     _ => write_json(out, value, samples),
                 }
@@ -229,8 +263,12 @@ fn write_list(out: &mut String, items: &[Json<'_>], write: impl Fn(&mut String, 
 }
 
 /// Writes the URL of an attachment that was uploaded to Galley; other handles unchanged.
-fn write_handle(out: &mut String, handle: &Json<'_>, app: &App) {
-    match handle.as_str().and_then(|handle| media_url::for_handle(app, handle)) {
+fn write_handle(out: &mut String, handle: &Json<'_>, view: &View<'_>) {
+    let url = |handle: &str| match view.faithful {
+        Some(faithful) => faithful.sample_link(view.app, handle),
+        None => media_url::for_handle(view.app, handle),
+    };
+    match handle.as_str().and_then(url) {
         Some(url) => write_text(out, &url),
         None => write_json(out, handle, None),
     }

@@ -70,6 +70,10 @@ catalogue! {
         "Use a token with the scope that the detail names. `galley token create --scopes` creates one.";
     AccountDisabled FORBIDDEN "account-disabled" "The account is disabled"
         "Contact the operator of this service. `galley account enable` enables the account again.";
+    EmulatorOff FORBIDDEN "emulator-off" "This service does not serve emulator accounts"
+        "Nothing was done. The account is an emulator, which tests use instead of WhatsApp. The operator sets `emulator = true` (or GALLEY_EMULATOR=true) to serve such accounts.";
+    NotAnEmulator NOT_FOUND "not-an-emulator" "The account is not an emulator"
+        "Nothing was done. Only emulator accounts have review rules, a clock, faults and messages. `galley account create NAME --rulebook whatsapp --emulator` creates one.";
     SessionEnded UNAUTHORIZED "session-ended" "The console session has ended"
         "Sign in again. A session ends after 2 hours without use, after 12 hours, when its token is revoked or expires, and when the account is disabled.";
     InvalidLink UNAUTHORIZED "invalid-link" "The console link is not valid"
@@ -98,6 +102,12 @@ catalogue! {
         "Nothing was done. The calls of WhatsApp's Graph API under `/{version}/` are for accounts with the rulebook `whatsapp`. Accounts with the rulebook `v1` use API v1.0.";
     NameTaken CONFLICT "name-taken" "The name is already in use"
         "Choose another name. If `existing_id` is present, the template belongs to your own account.";
+    NameLocked CONFLICT "name-locked" "The name of a deleted template is locked"
+        "Nothing was done. Choose another name, or move the clock of the emulator account to the time in `until`.";
+    MessageRefused UNPROCESSABLE_ENTITY "message-refused" "The message was refused"
+        "Nothing was sent. Fix everything listed in `galley_violations`. Each entry says what is wrong, and where.";
+    ProvokedFailure INTERNAL_SERVER_ERROR "provoked-failure" "A failure was provoked"
+        "A fault of the emulator account, the header Galley-Fault or the number of the recipient has provoked this failure. `emulator/faults` lists the faults.";
     TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"
         "Check the id. The account of this API key and token has no template with it.";
     VersionUnknown NOT_FOUND "version-unknown" "The template has no such version"
@@ -138,6 +148,14 @@ catalogue! {
         "Nothing was done. Ask for scopes that the calling token has, and for an expiry that is not later than its own. `galley token create` creates other tokens.";
     TooManyTokens CONFLICT "too-many-tokens" "The account has the maximum number of tokens"
         "Nothing was done. An account has at most 100 tokens that are active or were created within the last hour. Revoke a token that you no longer need, and try again later.";
+    InvalidEmulatorDocument UNPROCESSABLE_ENTITY "invalid-emulator-document" "The document about the emulator is invalid"
+        "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
+    ClockBackwards CONFLICT "clock-backwards" "The clock never moves back"
+        "Nothing was done. Choose a time after the one that the clock shows, or move it with `advance`.";
+    FaultUnknown NOT_FOUND "fault-unknown" "The fault does not exist"
+        "Check the number. `GET {base}/emulator/faults` lists the faults of the account.";
+    TooManyFaults CONFLICT "too-many-faults" "The account has the maximum number of faults"
+        "Nothing was done. An account has at most 100 faults, those that never strike again included. Delete the ones that you no longer need.";
     RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
         "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
     Busy SERVICE_UNAVAILABLE "busy" "Too many requests are queued"

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use galley_domain::{
-    document::JsonError, id::TemplateId, rulebook::Category,
-    template::lifecycle::InvalidTransition, violation::Violations,
+    document::JsonError, emulator::failures::Failure, id::TemplateId, rulebook::Category,
+    send::Refusal, template::lifecycle::InvalidTransition, violation::Violations,
 };
 use galley_store::{Limit, MAX_DAILY_CHANGES, ReadKind, StoreError};
 use jiff::Timestamp;
@@ -117,6 +117,26 @@ impl Problem {
         Self { extra: Extra::Until(until), ..Self::of(ProblemKind::RotationOpen) }
     }
 
+    /// The account has deleted an approved template of this name. The time is one of its clock.
+    pub(crate) fn name_locked(until: Timestamp) -> Self {
+        let detail = format!(
+            "The account has deleted an approved template with this name and language, which locks both until {until:.3} on its clock. Choose another name, or move the clock."
+        );
+        Self { extra: Extra::Until(until), ..Self::of(ProblemKind::NameLocked).detail(detail) }
+    }
+
+    /// A fault, a header or a recipient provokes this failure of Meta's API.
+    pub(crate) fn provoked(failure: Failure) -> Self {
+        let problem = Self::of(ProblemKind::ProvokedFailure).detail(failure.message);
+        Self { extra: Extra::Failure(Box::new(failure)), ..problem }
+    }
+
+    /// The sandbox does not send the message.
+    pub(crate) fn refused_message(refusal: Refusal) -> Self {
+        let problem = Self::of(ProblemKind::MessageRefused).detail(refusal.details.clone());
+        Self { extra: Extra::Refusal(Box::new(refusal)), ..problem }
+    }
+
     /// The file has only `length` bytes.
     pub(crate) fn range_not_satisfiable(length: u64) -> Self {
         Self { extra: Extra::Length(length), ..Self::of(ProblemKind::RangeNotThere) }
@@ -130,6 +150,18 @@ impl Problem {
     /// The document about a token is invalid.
     pub(crate) fn invalid_token_document(violations: Violations) -> Self {
         Self::with_violations(ProblemKind::InvalidTokenDocument, violations)
+    }
+
+    /// A document about the emulator is invalid.
+    pub(crate) fn invalid_emulator_document(violations: Violations) -> Self {
+        Self::with_violations(ProblemKind::InvalidEmulatorDocument, violations)
+    }
+
+    /// The clock of the account shows `now` and cannot be set back.
+    pub(crate) fn clock_backwards(now: Timestamp) -> Self {
+        Self::of(ProblemKind::ClockBackwards).detail(format!(
+            "Nothing was done. The clock shows {now:.3} and never moves back. Choose a later time, or move it with `advance`."
+        ))
     }
 
     /// Galley does not send events to the URL at `pointer`, or could not find out whether it may.

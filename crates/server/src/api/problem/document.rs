@@ -27,7 +27,9 @@ impl Problem {
             | Extra::Revision(_)
             | Extra::Length(_)
             | Extra::Limit(_)
-            | Extra::Throttle(_) => {}
+            | Extra::Throttle(_)
+            | Extra::Failure(_)
+            | Extra::Refusal(_) => {}
             Extra::Existing(id) => document.existing_id = Some(id.to_string()),
             Extra::Violations(violations) => {
                 document.violations = Some(violations.listed());

@@ -20,6 +20,9 @@ pub(crate) fn session(
         object.string("rulebook", &account.rulebook);
         object.unescaped("review", account.review.as_str());
         object.raw("four_eyes", if account.four_eyes { "true" } else { "false" });
+        if let Some(kind) = account.emulator {
+            object.unescaped("emulator", kind.as_str());
+        }
     });
     object.object("token", |object| {
         object.display("id", token.id);

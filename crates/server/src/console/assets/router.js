@@ -10,6 +10,7 @@ const ROUTES = [
   ['editor', /^\/console\/templates\/(?<id>\d+)\/edit\/?$/, ['proof', 'fields', 'editor'], () => import('./pages/editor.js')],
   ['review', /^\/console\/review(?:\/(?<id>\d+))?\/?$/, ['proof', 'review'], () => import('./pages/review.js')],
   ['account', /^\/console\/account\/?$/, ['template', 'account'], () => import('./pages/account.js')],
+  ['emulator', /^\/console\/emulator\/?$/, ['proof', 'emulator'], () => import('./pages/emulator.js')],
   ['sign-in', /^\/console\/sign-in\/?$/, [], () => import('./pages/sign-in.js')],
 ];
 
@@ -49,6 +50,7 @@ export const paths = {
   edit: (/** @type {string} */ id) => `/console/templates/${id}/edit`,
   review: (/** @type {string} */ id = '') => (id ? `/console/review/${id}` : '/console/review'),
   account: () => '/console/account',
+  emulator: () => '/console/emulator',
   signIn: (/** @type {string} */ next = '') =>
     next && next !== '/console/' ? `/console/sign-in?next=${encodeURIComponent(next)}` : '/console/sign-in',
 };

@@ -16,6 +16,7 @@ export function globalShortcuts(navigate) {
     { keys: 'g l', label: t.shortcuts.list, run: () => navigate(paths.list()), when: signedIn },
     { keys: 'g r', label: t.shortcuts.review, run: () => navigate(paths.review()), when: () => api.can('review') },
     { keys: 'g a', label: t.shortcuts.account, run: () => navigate(paths.account()), when: signedIn },
+    { keys: 'g e', label: t.shortcuts.emulator, run: () => navigate(paths.emulator()), when: () => api.session?.account.emulator !== undefined },
     { keys: 'n', label: t.shortcuts.create, run: () => navigate(paths.create()), when: () => api.can('write') },
   ];
 }

@@ -45,6 +45,7 @@ export function shell(name, content) {
         <nav class="bar-nav" aria-label=${t.navigation}>
           ${link('list', paths.list(), t.nav.list, here)}
           ${api.can('review') ? link('review', paths.review(), t.nav.review, here) : nothing}
+          ${session.account.emulator ? link('emulator', paths.emulator(), t.nav.emulator, here) : nothing}
           ${link('account', paths.account(), t.nav.account, here)}
         </nav>` : nothing}
       <div class="bar-tools">

@@ -39,7 +39,7 @@ pub(crate) fn plan_deletions(
             continue;
         }
         let change = TemplateChange { account, id: *id, expected: None, review, actor, trace, at };
-        match plan(&change, Trigger::Delete, stored.remove(id)) {
+        match plan(&change, Trigger::Delete, stored.remove(id), None) {
             Ok(plan) => planned.push((change, plan)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {
                 return Err(DeleteOutcome::InvalidTransition(*id, refusal));

@@ -7,6 +7,7 @@ use galley_domain::{
         Review, Status, Template,
         edit::Edit,
         lifecycle::{EventType, Hold, State, Trigger},
+        quality::Quality,
     },
 };
 use jiff::Timestamp;
@@ -35,6 +36,8 @@ fn stored(id: u64, allow_category_change: bool) -> StoredTemplate {
             hold: None,
         },
         previous_category: None,
+        announced_category: None,
+        quality: Quality::Unknown,
         reason: None,
         revision: 3,
         created_at: Timestamp::UNIX_EPOCH,
@@ -55,7 +58,7 @@ fn change(expected: Option<Vec<u64>>) -> TemplateChange {
 }
 
 fn planned(stored: StoredTemplate) -> Planned {
-    plan(&change(None), Trigger::Edit, Some(stored)).ok().unwrap()
+    plan(&change(None), Trigger::Edit, Some(stored), None).ok().unwrap()
 }
 
 fn recategorise(category: Category) -> Edit {
@@ -66,9 +69,10 @@ fn recategorise(category: Category) -> Edit {
 fn another_revision_is_refused_before_an_impossible_transition() {
     let mut disabled = stored(1, true);
     disabled.state.hold = Some(Hold::Disabled);
-    let refusal = plan(&change(Some(vec![1, 2])), Trigger::Edit, Some(disabled.clone())).err();
+    let refusal =
+        plan(&change(Some(vec![1, 2])), Trigger::Edit, Some(disabled.clone()), None).err();
     assert_eq!(refusal, Some(ChangeOutcome::RevisionMismatch(3)));
-    let refusal = plan(&change(Some(vec![2, 3])), Trigger::Edit, Some(disabled)).err();
+    let refusal = plan(&change(Some(vec![2, 3])), Trigger::Edit, Some(disabled), None).err();
     assert!(matches!(refusal, Some(ChangeOutcome::InvalidTransition(_))), "{refusal:?}");
 }
 
@@ -96,7 +100,7 @@ fn only_an_approval_or_a_rejection_decides_on_the_newest_version() {
     {
         let mut pending = stored(1, true);
         pending.state.newest_status = Status::Pending;
-        let planned = plan(&change(None), trigger, Some(pending)).ok().unwrap();
+        let planned = plan(&change(None), trigger, Some(pending), None).ok().unwrap();
         assert_eq!(planned.is_decision(), is_decision, "{trigger:?}");
     }
 }

@@ -17,6 +17,7 @@ fn new(length: u64, quota: u64) -> NewUpload {
         length,
         quota,
         at: Timestamp::UNIX_EPOCH,
+        emulated_at: None,
     }
 }
 
@@ -29,6 +30,7 @@ fn stored(received: u64, length: u64) -> StoredUpload {
         handle: None,
         sniffed: None,
         created_at: Timestamp::UNIX_EPOCH,
+        emulated_at: None,
     };
     StoredUpload { number: 1, handle: "h".to_owned(), upload }
 }

@@ -12,8 +12,9 @@ use crate::{
     },
     postgres::{
         columns::{get, key, millis, webhook_id},
-        credentials,
+        credentials, emulator,
         transaction::Transaction,
+        webhooks,
     },
 };
 
@@ -46,7 +47,11 @@ pub(super) async fn delete(
         let note = "INSERT INTO former_webhook (id) VALUES ($1)";
         let webhook = webhook_id(&row, "id")?;
         transaction.execute(note, &[&key(webhook.get())]).await?;
+        transaction.execute(webhooks::DELETE_CURSOR, &[&key(webhook.get())]).await?;
         transaction.audit(id, AuditedChange::WebhookDeleted(webhook), by);
+    }
+    if found.as_ref().is_some_and(|account| account.emulator.is_some()) {
+        emulator::delete_account(transaction, id).await?;
     }
     let phones = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
     for row in transaction.query(phones, &[&own]).await? {

@@ -31,7 +31,7 @@ const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, a
      category, status, trace) FROM STDIN BINARY";
 
 /// Overwrites expired records, which may still exist.
-const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
+pub(in crate::postgres) const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
      created_at) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::int2[], \
      $5::int2[], $6::int8[]) ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, \
      template_id = excluded.template_id, category = excluded.category, status = excluded.status, \

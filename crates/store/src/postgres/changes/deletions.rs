@@ -5,10 +5,13 @@ use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
 use super::{append_events, read_and_plan};
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange, TranslationGroup,
-    decisions::changes::{Initiator, Planned, deleted, done, plan_deletions},
+    decisions::{
+        changes::{Initiator, Planned, deleted, done, plan_deletions},
+        emulator::Emulation,
+    },
     postgres::{
         columns::{key, millis},
-        limits,
+        emulator, limits,
         pool::Values,
         templates,
         transaction::Transaction,
@@ -25,7 +28,8 @@ pub(super) async fn delete(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    delete_planned(transaction, change, &planned).await?;
+    let (planned, emulation) = planned;
+    delete_planned(transaction, change, &planned, emulation).await?;
     Ok(done(Some(planned.before)))
 }
 
@@ -33,12 +37,14 @@ async fn delete_planned(
     transaction: &mut Transaction,
     change: &TemplateChange,
     planned: &Planned,
+    emulation: Option<Emulation>,
 ) -> Result<(), StoreError> {
     let update = "UPDATE template SET claim = NULL, revision = $2, updated_at = $3 WHERE id = $1";
     let values: Values<'_> = &[&key(change.id.get()), &key(planned.revision()), &millis(change.at)];
     transaction.execute(update, values).await?;
     append_events(transaction, change, planned, None).await?;
-    limits::delete_edit_counts(transaction, change).await
+    limits::delete_edit_counts(transaction, change).await?;
+    emulator::finish_deletion(transaction, change, planned, emulation).await
 }
 
 /// Deletes all languages of a name.
@@ -73,15 +79,25 @@ pub(super) async fn delete_all(
 async fn delete_stored(
     transaction: &mut Transaction,
     ids: &[TemplateId],
-    stored: Vec<StoredTemplate>,
+    mut stored: Vec<StoredTemplate>,
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
+    let Initiator { account, review, at, .. } = initiator;
+    let emulation = emulator::emulation(transaction, account, review, at).await?;
+    let mut is_changed = false;
+    for template in &stored {
+        is_changed |=
+            emulator::apply_due_of(transaction, account, template.id, emulation, at).await?;
+    }
+    if is_changed {
+        stored = templates::several_in(transaction, account, ids).await?;
+    }
     let planned = match plan_deletions(initiator, ids, stored) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
     for (change, planned) in &planned {
-        delete_planned(transaction, change, planned).await?;
+        delete_planned(transaction, change, planned, emulation).await?;
     }
     Ok(deleted(&planned))
 }

@@ -14,7 +14,7 @@ const MAX_BATCH_CREATES: usize = 256;
 const MIN_BATCH_TARGET: usize = 96;
 
 /// Maximum time in the queue, checked when the previous batch is done.
-const MAX_QUEUE_TIME: Duration = Duration::from_secs(2);
+pub(in crate::postgres) const MAX_QUEUE_TIME: Duration = Duration::from_secs(2);
 
 /// The receiving end of the create queue.
 pub(in crate::postgres) struct Queue {

@@ -1,13 +1,22 @@
 //! SQL for deletions of one or several templates.
 
-use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::Trigger,
+};
+use jiff::Timestamp;
 
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, TemplateChange, TranslationGroup,
-    decisions::changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
+    decisions::{
+        changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
+        emulator::Emulation,
+    },
     sqlite::{
         columns::{key, millis},
-        events, limits, templates, translations,
+        emulator, events, limits,
+        templates::{self, ReadTemplate},
+        translations,
         writer::Batch,
     },
 };
@@ -18,14 +27,31 @@ pub(super) fn delete(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
-    let read = templates::read(batch.connection(), change.account, change.id)?;
+    let TemplateChange { account, id, review, at, .. } = *change;
+    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
+    let read = read(batch, (account, id), emulation, at)?;
     let is_intact = read.as_ref().is_some_and(|read| read.is_intact);
-    let planned = match plan(change, Trigger::Delete, read.map(|read| read.template)) {
+    let planned = match plan(change, Trigger::Delete, read.map(|read| read.template), emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    delete_planned(batch, change, &planned, is_intact)?;
+    delete_planned(batch, change, &planned, is_intact, emulation)?;
     Ok(done(Some(planned.before)))
+}
+
+/// Reads a template, after the due steps of its script if it is intact.
+fn read(
+    batch: &mut Batch<'_>,
+    (account, id): (AccountId, TemplateId),
+    emulation: Option<Emulation>,
+    at: Timestamp,
+) -> Result<Option<ReadTemplate>, StoreError> {
+    let read = templates::read(batch.connection(), account, id)?;
+    let is_intact = read.as_ref().is_some_and(|read| read.is_intact);
+    if is_intact && emulator::apply_due_of(batch, account, id, emulation, at)? {
+        return templates::read(batch.connection(), account, id);
+    }
+    Ok(read)
 }
 
 fn delete_planned(
@@ -33,6 +59,7 @@ fn delete_planned(
     change: &TemplateChange,
     planned: &Planned,
     is_intact: bool,
+    emulation: Option<Emulation>,
 ) -> Result<(), StoreError> {
     if let Some(unique_key) = templates::unique_key(batch.connection(), change.id)? {
         batch.remove_unique_key(unique_key, change.id)?;
@@ -50,7 +77,8 @@ fn delete_planned(
     for event in planned.events(change, None) {
         events::append(batch, &event)?;
     }
-    limits::delete_edit_counts(batch, change)
+    limits::delete_edit_counts(batch, change)?;
+    emulator::finish_deletion(batch, change, planned, emulation)
 }
 
 /// Deletes all languages of a name.
@@ -69,9 +97,11 @@ pub(super) fn delete_all(
     ids: &[TemplateId],
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
+    let Initiator { account, review, at, .. } = initiator;
+    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
     let (mut stored, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
     for id in ids {
-        if let Some(read) = templates::read(batch.connection(), initiator.account, *id)? {
+        if let Some(read) = read(batch, (account, *id), emulation, at)? {
             damaged.extend((!read.is_intact).then_some(*id));
             stored.push(read.template);
         }
@@ -81,7 +111,7 @@ pub(super) fn delete_all(
         Err(refusal) => return Ok(refusal),
     };
     for (change, planned) in &planned {
-        delete_planned(batch, change, planned, !damaged.contains(&change.id))?;
+        delete_planned(batch, change, planned, !damaged.contains(&change.id), emulation)?;
     }
     Ok(deleted(&planned))
 }

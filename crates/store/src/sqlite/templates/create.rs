@@ -11,6 +11,7 @@ use crate::{
     AccountLimits, CreateOutcome, Limit, NameConflict, NewTemplate, StoreError,
     decisions::{
         create::{category_refusal, created, created_event},
+        emulator::{Emulation, locked_name},
         stored_bytes::version_bytes,
     },
     encoding::LookupKeys,
@@ -18,7 +19,7 @@ use crate::{
         buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
-        events,
+        emulator, events,
         idempotency::{self, Found},
         limits, media, translations,
         writer::Batch,
@@ -95,10 +96,11 @@ pub(in crate::sqlite) fn create(
             Found::Nothing => {}
         }
     }
+    let emulation = emulator::emulation(batch.connection(), new.account, new.review, new.at)?;
     let limits = batch.limits(new.account)?;
     let bytes = version_bytes(new.template.content());
     let exceeded = batch.stored_bytes(new.account)?.refusal(bytes);
-    if let Some(refusal) = refusal(batch, new, lookup_keys, limits, exceeded)? {
+    if let Some(refusal) = refusal(batch, new, lookup_keys, (limits, exceeded), emulation)? {
         return Ok(refusal);
     }
     let id = batch.next_template(new.at)?;
@@ -128,10 +130,13 @@ pub(in crate::sqlite) fn create(
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
     batch.add_stored_bytes(new.account, bytes)?;
-    let template = created(new, id, &state);
+    let mut template = created(new, id, &state);
     events::append(batch, &created_event(new, &template))?;
+    if let Some(emulation) = emulation {
+        template = emulator::run_first_script(batch, new, (id, state), emulation)?;
+    }
     if limits.is_some() {
-        limits::count_create(batch, new.account, new.at)?;
+        limits::count_create(batch, new.account, Emulation::quota_time(emulation, new.at))?;
     }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
         if let Some(expired) = expired {
@@ -157,12 +162,18 @@ fn refusal(
     batch: &Batch<'_>,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
-    limits: Option<AccountLimits>,
-    exceeded: Option<Limit>,
+    (limits, exceeded): (Option<AccountLimits>, Option<Limit>),
+    emulation: Option<Emulation>,
 ) -> Result<Option<CreateOutcome>, StoreError> {
     let connection = batch.connection();
     if let Some(conflict) = conflict_in(batch, new.account, lookup_keys.unique_key)? {
         return Ok(Some(CreateOutcome::NameInUse(conflict)));
+    }
+    if let Some(emulation) = emulation.filter(|it| it.kind.faithful)
+        && let Some(until) = emulator::until_name_is_free(connection, new)?
+        && let Some(refusal) = locked_name(emulation, until)
+    {
+        return Ok(Some(refusal));
     }
     if let Some(group) = new.translation_group {
         let group = translations::category(connection, new.account, group)?;
@@ -171,7 +182,10 @@ fn refusal(
         }
     }
     let reached = match limits {
-        Some(limits) => limits::reached_by_create(connection, new.account, limits, new.at)?,
+        Some(limits) => {
+            let quota_at = Emulation::quota_time(emulation, new.at);
+            limits::reached_by_create(connection, new.account, limits, quota_at)?
+        }
         None => None,
     };
     Ok(reached.or(exceeded).map(CreateOutcome::Limited))

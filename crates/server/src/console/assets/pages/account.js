@@ -22,6 +22,7 @@ function facts() {
         ${fact(t.facts.rulebook, t.rulebook[account.rulebook] ?? account.rulebook)}
         ${fact(t.facts.review, t.review[account.review] ?? account.review)}
         ${fact(t.facts.fourEyes, account.four_eyes ? t.fourEyesOn : t.fourEyesOff)}
+        ${account.emulator ? fact(t.facts.emulator, t.emulator[account.emulator] ?? account.emulator) : ''}
         ${fact(t.facts.phones, phones.length ? html`<span class="lines">${phones.map((it) => html`<code>${it}</code>`)}</span>` : t.anyPhone)}
       </dl>
     </section>

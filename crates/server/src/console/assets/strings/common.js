@@ -4,7 +4,7 @@ export const common = {
   home: 'Galley, all templates',
   skip: 'Skip to the content',
   navigation: 'Main',
-  nav: { list: 'Templates', review: 'Review', account: 'Account' },
+  nav: { list: 'Templates', review: 'Review', emulator: 'Emulator', account: 'Account' },
   signedInAs: (/** @type {string} */ name) => `Signed in with the token ${name}`,
   stillSignedIn: (/** @type {string} */ why) => `You are still signed in: signing out did not work. ${why}. Try again.`,
   theme: { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' },
@@ -19,7 +19,7 @@ export const common = {
   status: /** @type {Record<string, string>} */ ({
     APPROVED: 'Approved', PENDING: 'Pending', REJECTED: 'Rejected', PAUSED: 'Paused', DISABLED: 'Disabled',
     ARCHIVED: 'Archived',
-    delivered: 'Delivered', waiting: 'Waiting', failed: 'Failed',
+    delivered: 'Delivered', waiting: 'Waiting', failed: 'Failed', accepted: 'Accepted', sent: 'Sent', read: 'Read',
   }),
   category: /** @type {Record<string, string>} */ ({
     MARKETING: 'Marketing', UTILITY: 'Utility', AUTHENTICATION: 'Authentication',
@@ -29,7 +29,7 @@ export const common = {
     enable: 'Use shortcuts with single keys',
     note: 'Shortcuts pause while you type in a field.',
     help: 'Show this list', list: 'Go to the templates', review: 'Go to the review queue',
-    account: 'Go to the account', create: 'Create a template',
+    account: 'Go to the account', emulator: 'Go to the emulator', create: 'Create a template',
   },
   notFound: {
     title: 'Page not found',

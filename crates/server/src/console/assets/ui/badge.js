@@ -14,9 +14,12 @@ const LOOK = {
   delivered: ['ok', 'check'],
   waiting: ['wait', 'clock'],
   failed: ['bad', 'close'],
+  accepted: ['off', 'clock'],
+  sent: ['wait', 'send'],
+  read: ['ok', 'eye'],
 };
 
-/** @param {string} status of a template, a version or a delivery */
+/** @param {string} status of a template, a version, a delivery or a message */
 export function badge(status) {
   const [tone, mark] = LOOK[status] ?? ['off', 'info'];
   return html`<span class="badge tone-${tone}" data-status=${status}>${icon(mark)}${t.status[status] ?? status}</span>`;

@@ -1,0 +1,54 @@
+//! Webhook requests that a fault of an emulator account holds back until the next one to the same
+//! endpoint was sent.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use galley_domain::id::WebhookId;
+
+use crate::delivery::PostRequest;
+
+/// The requests that are held back, in their order.
+#[derive(Default)]
+pub(crate) struct HeldRequests(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    next_number: u64,
+    requests: HashMap<WebhookId, Vec<(u64, PostRequest)>>,
+}
+
+impl HeldRequests {
+    /// Holds a request back. Returns its number.
+    pub(crate) fn hold(&self, endpoint: WebhookId, request: PostRequest) -> u64 {
+        let mut held = self.held();
+        let number = held.next_number;
+        held.next_number += 1;
+        held.requests.entry(endpoint).or_default().push((number, request));
+        number
+    }
+
+    /// All requests that are held back from an endpoint; they are no longer.
+    pub(crate) fn take(&self, endpoint: WebhookId) -> Vec<PostRequest> {
+        let requests = self.held().requests.remove(&endpoint).unwrap_or_default();
+        requests.into_iter().map(|(_, request)| request).collect()
+    }
+
+    /// One request, if it is still held back; it is no longer.
+    pub(crate) fn take_one(&self, endpoint: WebhookId, number: u64) -> Option<PostRequest> {
+        let mut held = self.held();
+        let requests = held.requests.get_mut(&endpoint)?;
+        let index = requests.iter().position(|(other, _)| *other == number)?;
+        let (_, request) = requests.remove(index);
+        if requests.is_empty() {
+            held.requests.remove(&endpoint);
+        }
+        Some(request)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,94 @@
+//! Applies the steps of review scripts when they are due on the clocks of emulator accounts.
+
+use std::time::Duration;
+
+use galley_domain::id::AccountId;
+use galley_store::{EmulatorWork, StoreError};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::app::App;
+
+/// Bounds of the interval between two polls. Steps that another process has queued, or whose clock
+/// it has moved, wait for the longest one.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Poll interval as a multiple of the last poll's duration.
+const POLL_INTERVAL_FACTOR: u32 = 9;
+
+/// Applies due steps until the service drains. Does nothing if the process serves no emulator accounts.
+pub async fn run_script_runner(app: App) {
+    let (mut changes, mut draining) = (app.emulator().subscribe(), app.draining());
+    if !app.emulator().is_on() {
+        let _ = draining.wait_for(|draining| *draining).await;
+        return;
+    }
+    let mut has_failed = false;
+    while !app.is_draining() {
+        let (now, started) = (app.clock().now(), Instant::now());
+        let next_at = match apply_due_scripts(&app, now).await {
+            Ok(next_at) => {
+                if std::mem::take(&mut has_failed) {
+                    tracing::info!("the review scripts of emulator accounts continue");
+                }
+                next_at
+            }
+            Err(error) => {
+                // Only the first of a row of failures, because the next attempt is soon.
+                if !std::mem::replace(&mut has_failed, true) {
+                    tracing::warn!(%error, "the review scripts of emulator accounts have stopped");
+                }
+                None
+            }
+        };
+        let next = next_at.map_or(MAX_POLL_INTERVAL, |next| {
+            let wait = Duration::try_from(next.duration_since(now)).unwrap_or_default();
+            wait.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
+        });
+        // Under load there are changes all the time. Poll less often the longer a poll takes.
+        let pause =
+            (started.elapsed() * POLL_INTERVAL_FACTOR).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = draining.changed() => continue,
+        }
+        tokio::select! {
+            _ = changes.changed() => {}
+            () = tokio::time::sleep(next.saturating_sub(pause)) => {}
+            _ = draining.changed() => {}
+        }
+    }
+}
+
+/// Applies all steps that are due on the clocks of emulator accounts. Returns the real time at which
+/// the next step is due.
+pub async fn apply_due_scripts(app: &App, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    let EmulatorWork { now: accounts, next_at } = app.store().accounts_with_due_steps(now).await?;
+    if accounts.is_empty() {
+        return Ok(next_at);
+    }
+    let mut outcome = Ok(());
+    for account in accounts {
+        if app.is_draining() {
+            break;
+        }
+        // One account whose steps cannot be applied does not stop the others.
+        if let Err(error) = apply_all(app, account, now).await {
+            outcome = Err(error);
+        }
+    }
+    outcome?;
+    // The next steps of these accounts count as well.
+    Ok(app.store().accounts_with_due_steps(now).await?.next_at)
+}
+
+/// Applies the due steps of an account, unless a call is moving its clock.
+async fn apply_all(app: &App, account: AccountId, now: Timestamp) -> Result<(), StoreError> {
+    while let Some(_lock) = app.emulator().try_lock_steps(account) {
+        if app.is_draining() || !app.store().apply_due_steps(account, now).await?.has_more {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Emulator accounts: what their clocks, review scripts, faults and sandbox messages write, and how
+//! their rows are decoded.
+
+mod faults;
+mod messages;
+mod script;
+mod statuses;
+
+use galley_domain::{
+    emulator::{EmulatorKind, clock::Clock},
+    id::AccountId,
+};
+use jiff::Timestamp;
+
+pub(crate) use self::{
+    faults::{FaultDecision, decide, fault},
+    messages::{MessageCounter, message, retention_cutoff, sent, stored_callback_data},
+    script::{LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, locked_name, name_lock},
+    statuses::{EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage},
+};
+use crate::{EmulatorWork, StoreError, stored_row::StoredRow};
+
+/// How an emulator account decides on a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Emulation {
+    pub(crate) kind: EmulatorKind,
+    /// The time that the account's clock shows.
+    pub(crate) now: Timestamp,
+}
+
+impl Emulation {
+    /// Reads a row with the columns `emulator`, `at` and `since`, at a real time.
+    pub(crate) fn read(row: &impl StoredRow, real: Timestamp) -> Result<Self, StoreError> {
+        let kind = row.parsed("emulator", EmulatorKind::parse)?;
+        Ok(Self { kind, now: clock(row)?.now(real) })
+    }
+
+    /// Whether an edit replaces the version in its place, as Meta does.
+    pub(crate) fn edits_in_place(emulation: Option<Self>) -> bool {
+        emulation.is_some_and(|it| it.kind.faithful)
+    }
+
+    /// The time that quotas of creates and edits count with.
+    pub(crate) fn quota_time(emulation: Option<Self>, real: Timestamp) -> Timestamp {
+        emulation.map_or(real, |it| it.now)
+    }
+}
+
+/// The clock in a row with the columns `at` and `since`.
+pub(crate) fn clock(row: &impl StoredRow) -> Result<Clock, StoreError> {
+    Ok(Clock { at: row.timestamp("at")?, since: row.optional_timestamp("since")? })
+}
+
+impl EmulatorWork<AccountId> {
+    /// Adds an account whose first step is due at this time of its clock.
+    pub(crate) fn add(
+        &mut self,
+        account: AccountId,
+        clock: Clock,
+        due_at: Timestamp,
+        at: Timestamp,
+    ) {
+        match clock.real_time_of(due_at, at) {
+            Some(real) if real <= at => self.now.push(account),
+            Some(real) => self.next_at = Some(self.next_at.map_or(real, |next| next.min(real))),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[test]
+    fn an_account_has_work_now_later_or_not_before_its_clock_moves() {
+        let (at, second) = (Timestamp::UNIX_EPOCH, SignedDuration::from_secs(1));
+        let [runs, stands] = [Some(at), None].map(|since| Clock { at, since });
+        let mut work = EmulatorWork { now: Vec::new(), next_at: None };
+        let mut add = |id: u64, clock, due_at| {
+            work.add(AccountId::new(id).unwrap(), clock, due_at, at);
+        };
+        add(1, stands, at);
+        add(2, stands, at + second);
+        add(3, runs, at + second * 3);
+        add(4, runs, at + second * 2);
+        add(5, runs, at - second);
+        let ids: Vec<u64> = work.now.iter().map(|id| id.get()).collect();
+        assert_eq!((ids, work.next_at), (vec![1, 5], Some(at + second * 2)));
+    }
+}

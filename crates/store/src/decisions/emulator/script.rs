@@ -1,0 +1,298 @@
+//! Review scripts: the steps of a new version, and what a step changes.
+
+use galley_domain::{
+    emulator::{
+        NAME_LOCK,
+        actions::{self, Action, EmulatedTemplate},
+        rules::ReviewRules,
+        script,
+    },
+    id::{AccountId, TemplateId},
+    rulebook::Category,
+    template::{
+        Status, Template,
+        lifecycle::{EventType, State},
+        message_text::MessageText,
+        quality::Quality,
+    },
+};
+use jiff::Timestamp;
+
+use super::Emulation;
+use crate::{
+    Actor, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, StoredTemplate,
+    decisions::events::NewEvent, encoding::text_hash, stored_row::StoredRow,
+};
+
+/// The script of a new version.
+pub(crate) struct Script {
+    /// What happens at once.
+    pub(crate) now: Vec<Action>,
+    /// What happens later, with its time on the account's clock.
+    pub(crate) later: Vec<(Timestamp, Action)>,
+}
+
+impl Script {
+    /// The script of a version of this template that is created at a time of the account's clock.
+    pub(crate) fn new(template: &Template, rules: &ReviewRules, now: Timestamp) -> Self {
+        let steps = script::steps(template.name(), template.category(), rules);
+        let (at_once, later): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| step.after.is_zero());
+        let due_at = |after| now.checked_add(after).unwrap_or(Timestamp::MAX);
+        Self {
+            now: at_once.into_iter().map(|step| step.action).collect(),
+            later: later.into_iter().map(|step| (due_at(step.after), step.action)).collect(),
+        }
+    }
+}
+
+/// A step that is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedStep {
+    pub(crate) id: i64,
+    pub(crate) template: TemplateId,
+    pub(crate) action: Action,
+}
+
+impl QueuedStep {
+    /// Reads a row of `script_step`.
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let argument: Option<String> = row.value("argument")?;
+        Ok(Self {
+            id: row.value("id")?,
+            template: row.template_id("template_id")?,
+            action: row.parsed("action", |name| Action::parse(name, argument.as_deref()))?,
+        })
+    }
+}
+
+/// A decision of a script on the newest version.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ScriptDecision {
+    pub(crate) reason: Option<String>,
+}
+
+/// The message text after a change of the category.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ChangedText {
+    /// Its index key; `None` if texts of the category are not compared.
+    pub(crate) key: Option<[u8; 16]>,
+}
+
+/// A template while the steps of its script change it. The result is written once.
+pub(crate) struct ScriptRun {
+    account: AccountId,
+    pub(crate) id: TemplateId,
+    pub(crate) template: EmulatedTemplate,
+    pub(crate) previous_category: Option<Category>,
+    pub(crate) revision: u64,
+    /// The last decision on the newest version.
+    pub(crate) decision: Option<ScriptDecision>,
+    /// Whether a step has changed the template.
+    pub(crate) is_changed: bool,
+    changes_category: bool,
+}
+
+impl ScriptRun {
+    /// Begins with a stored template.
+    pub(crate) fn of(account: AccountId, stored: &StoredTemplate) -> Self {
+        let template = EmulatedTemplate {
+            state: stored.state,
+            category: stored.template.category(),
+            announced_category: stored.announced_category,
+            quality: stored.quality,
+        };
+        let previous_category = stored.previous_category;
+        Self { previous_category, ..Self::new(account, stored.id, template, stored.revision) }
+    }
+
+    /// Begins with a template that was just created in this state.
+    pub(crate) fn of_new(new: &NewTemplate, id: TemplateId, state: State) -> Self {
+        let template = EmulatedTemplate {
+            state,
+            category: new.template.category(),
+            announced_category: None,
+            quality: Quality::Unknown,
+        };
+        Self::new(new.account, id, template, 1)
+    }
+
+    fn new(account: AccountId, id: TemplateId, template: EmulatedTemplate, revision: u64) -> Self {
+        Self {
+            account,
+            id,
+            template,
+            previous_category: None,
+            revision,
+            decision: None,
+            is_changed: false,
+            changes_category: false,
+        }
+    }
+
+    /// Applies an action at a real time; `None` if it is skipped.
+    pub(crate) fn apply(&mut self, action: Action, at: Timestamp) -> Option<AppliedStep> {
+        let applied = actions::decide(action, self.template)?;
+        if applied.after.category != self.template.category {
+            self.previous_category = Some(self.template.category);
+            self.changes_category = true;
+        }
+        if matches!(applied.event, EventType::Approved | EventType::Rejected) {
+            self.decision = Some(ScriptDecision { reason: applied.reason.clone() });
+        }
+        self.template = applied.after;
+        self.revision += 1;
+        self.is_changed = true;
+        Some(AppliedStep {
+            account: self.account,
+            template: self.id,
+            state: self.template.state,
+            category: self.template.category,
+            kind: applied.event,
+            reason: applied.reason,
+            at,
+        })
+    }
+
+    /// The message text with this content, if a step has changed the category.
+    pub(crate) fn changed_text(&self, content: &str) -> Option<ChangedText> {
+        self.changes_category.then(|| {
+            let text = MessageText::from_content(self.template.category, content);
+            ChangedText { key: text.map(|text| text_hash(self.account, &text)) }
+        })
+    }
+
+    /// The reason of the last decision, if it has one.
+    pub(crate) fn decision_reason(&self) -> Option<&str> {
+        self.decision.as_ref().and_then(|decision| decision.reason.as_deref())
+    }
+
+    /// The quality as it is stored.
+    pub(crate) fn stored_quality(&self) -> Option<&'static str> {
+        Some(self.template.quality).filter(|it| *it != Quality::Unknown).map(Quality::as_str)
+    }
+
+    /// The created template after its script.
+    pub(crate) fn created(&self) -> CreatedTemplate {
+        let EmulatedTemplate { state, category, .. } = self.template;
+        CreatedTemplate { id: self.id, status: state.status(), category }
+    }
+}
+
+/// A step that has changed a template.
+pub(crate) struct AppliedStep {
+    account: AccountId,
+    template: TemplateId,
+    state: State,
+    category: Category,
+    kind: EventType,
+    reason: Option<String>,
+    at: Timestamp,
+}
+
+impl AppliedStep {
+    /// The event of the step.
+    pub(crate) fn event(&self) -> NewEvent<'_> {
+        NewEvent {
+            account: self.account,
+            kind: self.kind,
+            template: self.template,
+            version: self.state.version,
+            at: self.at,
+            actor: Actor::Service,
+            category: self.category,
+            status: self.state.status(),
+            reason: self.reason.as_deref(),
+            trace: None,
+        }
+    }
+}
+
+/// How many expired locks of names a new lock deletes.
+pub(crate) const LOCK_CLEANUP_ROWS: i64 = 100;
+
+/// Until when the deletion of a template locks its name, if it does. `has_approved_version`: one of
+/// its former versions was APPROVED.
+pub(crate) fn name_lock(
+    emulation: Emulation,
+    before: &State,
+    has_approved_version: bool,
+) -> Option<Timestamp> {
+    let was_approved = before.newest_status == Status::Approved
+        || before.approved_version.is_some()
+        || has_approved_version;
+    let until = emulation.now.checked_add(NAME_LOCK).unwrap_or(Timestamp::MAX);
+    (emulation.kind.faithful && was_approved).then_some(until)
+}
+
+/// The refusal of a template whose name is locked until this time of the account's clock.
+pub(crate) fn locked_name(emulation: Emulation, until: Timestamp) -> Option<CreateOutcome> {
+    (until > emulation.now).then_some(CreateOutcome::NameLocked { until })
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::emulator::EmulatorKind;
+
+    use super::*;
+
+    fn run() -> ScriptRun {
+        let template = EmulatedTemplate {
+            state: State::initial(galley_domain::template::Review::Scripted),
+            category: Category::Utility,
+            announced_category: None,
+            quality: Quality::Unknown,
+        };
+        let (account, id) = (AccountId::new(1).unwrap(), TemplateId::new(2).unwrap());
+        ScriptRun::new(account, id, template, 1)
+    }
+
+    #[test]
+    fn each_step_increases_the_revision_and_a_skipped_one_changes_nothing() {
+        let (mut run, at) = (run(), Timestamp::UNIX_EPOCH);
+        assert!(run.apply(Action::Resume, at).is_none());
+        assert_eq!((run.revision, run.is_changed), (1, false));
+        let approved = run.apply(Action::Approve, at).unwrap();
+        let event = approved.event();
+        assert_eq!((event.kind, event.status), (EventType::Approved, Status::Approved));
+        assert_eq!((event.actor, event.reason), (Actor::Service, None));
+        let paused = run.apply(Action::Pause, at).unwrap();
+        assert_eq!(paused.event().status, Status::Paused);
+        assert_eq!((run.revision, run.is_changed), (3, true));
+        let decision = Some(ScriptDecision { reason: None });
+        assert_eq!(run.decision, decision, "the reason of the pause is not that of the decision");
+        assert_eq!(run.changed_text("{}"), None);
+    }
+
+    #[test]
+    fn a_changed_category_has_a_previous_one() {
+        let (mut run, at) = (run(), Timestamp::UNIX_EPOCH);
+        run.apply(Action::Approve, at).unwrap();
+        let change = Action::ChangeCategory(Category::Authentication);
+        let changed = run.apply(change, at).unwrap();
+        assert_eq!(changed.event().category, Category::Authentication);
+        assert_eq!(run.previous_category, Some(Category::Utility));
+        assert_eq!(run.changed_text("{}"), Some(ChangedText { key: None }));
+    }
+
+    #[test]
+    fn a_faithful_account_locks_the_name_of_a_template_that_was_ever_approved() {
+        let emulation =
+            |faithful| Emulation { kind: EmulatorKind { faithful }, now: Timestamp::UNIX_EPOCH };
+        let pending = run().template.state;
+        let end = Timestamp::UNIX_EPOCH + NAME_LOCK;
+        let until = Some(end);
+        assert_eq!(name_lock(emulation(true), &pending, false), None);
+        assert_eq!(name_lock(emulation(true), &pending, true), until);
+        let approved = State { newest_status: Status::Approved, ..pending };
+        assert_eq!(name_lock(emulation(true), &approved, false), until);
+        assert_eq!(name_lock(emulation(false), &approved, true), None);
+        let rejected =
+            State { newest_status: Status::Rejected, approved_version: Some(1), ..pending };
+        assert_eq!(name_lock(emulation(true), &rejected, false), until);
+        let refusal = Some(CreateOutcome::NameLocked { until: end });
+        assert_eq!(locked_name(emulation(true), end), refusal);
+        let later = Emulation { now: end, ..emulation(true) };
+        assert_eq!(locked_name(later, end), None);
+    }
+}

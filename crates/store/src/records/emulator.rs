@@ -1,0 +1,190 @@
+//! Clocks, review scripts, faults and sandbox messages of emulator accounts.
+
+use galley_domain::{
+    emulator::{
+        clock::{Clock, ClockRefusal},
+        faults::CountedFault,
+        messages::{MessageId, MessageStatus},
+    },
+    id::{AccountId, TemplateId},
+    rulebook::Category,
+};
+use jiff::Timestamp;
+
+use crate::Webhook;
+
+/// The result of [`change_clock`](crate::EmulatorStore::change_clock).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeClockOutcome {
+    /// The clock after the change.
+    Changed(Clock),
+    /// The clock stays as it is.
+    Refused(ClockRefusal),
+    /// The account is not an emulator.
+    NotAnEmulator,
+}
+
+/// The result of [`apply_due_steps`](crate::EmulatorStore::apply_due_steps).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DueSteps {
+    /// How many steps changed a template; skipped ones do not count.
+    pub applied: u64,
+    /// Whether more steps are due.
+    pub has_more: bool,
+}
+
+/// What has work now, and when more is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmulatorWork<T> {
+    /// Work now.
+    pub now: Vec<T>,
+    /// The earliest real time at which more work is due.
+    pub next_at: Option<Timestamp>,
+}
+
+/// The result of [`create_fault`](crate::EmulatorStore::create_fault).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreateFaultOutcome {
+    /// The fault was added.
+    Created(Box<StoredFault>),
+    /// The account has [`MAX_FAULTS`](galley_domain::emulator::faults::MAX_FAULTS) faults.
+    TooMany,
+    /// The account is not an emulator.
+    NotAnEmulator,
+}
+
+/// A fault of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFault {
+    /// Its number in the account.
+    pub number: u64,
+    /// The fault, and how many calls it has matched.
+    pub counted: CountedFault,
+    /// When it was created, in real time.
+    pub created_at: Timestamp,
+}
+
+/// A message that the sandbox accepts.
+#[derive(Clone, Debug)]
+pub struct NewMessage {
+    /// The account that sends it.
+    pub account: AccountId,
+    /// The phone number that sends it.
+    pub phone: String,
+    /// The recipient: the digits of a phone number.
+    pub to: String,
+    /// The template.
+    pub template: TemplateId,
+    /// The version that was live.
+    pub version: u64,
+    /// The category of the template.
+    pub category: Category,
+    /// The texts that the recipient reads, as JSON.
+    pub texts: String,
+    /// The code with which it fails after it was sent.
+    pub failure: Option<u32>,
+    /// What the client wants to get back with each status.
+    pub callback_data: Option<String>,
+    /// The real time.
+    pub at: Timestamp,
+}
+
+/// A message of the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMessage {
+    /// Its id.
+    pub id: MessageId,
+    /// The phone number that sent it.
+    pub phone: String,
+    /// The recipient: the digits of a phone number.
+    pub to: String,
+    /// The template.
+    pub template: TemplateId,
+    /// The version that was live.
+    pub version: u64,
+    /// The category that the template had.
+    pub category: Category,
+    /// The texts that the recipient reads, as JSON.
+    pub texts: String,
+    /// The code with which it fails after it was sent.
+    pub failure: Option<u32>,
+    /// When it was sent, on the account's clock.
+    pub sent_at: Timestamp,
+    /// Its status at the time of the account's clock.
+    pub status: MessageStatus,
+}
+
+/// A query for messages of an account, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageQuery {
+    /// Only messages before this number.
+    pub before: Option<u64>,
+    /// The maximum number of messages.
+    pub limit: usize,
+}
+
+/// Up to which message an endpoint has got each status, by the position of the status in the
+/// [timeline](galley_domain::emulator::messages::timeline) of a message.
+///
+/// The messages of an account are numbered in the order of their times, and each position comes at
+/// the same time after the send. So the statuses at one position are due in the order of the
+/// messages, and one number tells how many of them were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusCursor {
+    /// The last message of which `sent` was sent.
+    pub sent: u64,
+    /// The last message of which `delivered` or `failed` was sent.
+    pub delivered: u64,
+    /// The last message of which `read` was sent, or that has none.
+    pub read: u64,
+}
+
+/// The result of [`lease_statuses`](crate::EmulatorStore::lease_statuses).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusLease {
+    /// The caller holds the lease on these statuses.
+    Due(Box<DueStatuses>),
+    /// Nothing is due; statuses may be due at this real time.
+    NothingDue(Option<Timestamp>),
+}
+
+/// Statuses that one worker has leased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueStatuses {
+    /// The endpoint to send to.
+    pub webhook: Webhook,
+    /// The statuses, in the order of their times; those of one message in their order.
+    pub statuses: Vec<DueStatus>,
+}
+
+/// A status to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueStatus {
+    /// The message.
+    pub message: MessageId,
+    /// The phone number that sent it.
+    pub phone: String,
+    /// The recipient: the digits of a phone number.
+    pub to: String,
+    /// The category that the template had.
+    pub category: Category,
+    /// The status.
+    pub status: MessageStatus,
+    /// The code of a failure.
+    pub code: Option<u32>,
+    /// When it happened, on the account's clock.
+    pub at: Timestamp,
+    /// What the client wanted to get back.
+    pub callback_data: Option<String>,
+    /// The cursor of the endpoint once this status was sent.
+    pub cursor: StatusCursor,
+}
+
+/// The result of [`record_statuses`](crate::EmulatorStore::record_statuses).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordStatusesOutcome {
+    /// The statuses were recorded.
+    Recorded,
+    /// The lease ended and another worker may have it, or the endpoint is gone.
+    LeaseLost,
+}

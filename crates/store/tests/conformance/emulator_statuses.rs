@@ -1,0 +1,208 @@
+//! Cases about statuses of messages, which endpoints get.
+
+use galley_domain::{
+    emulator::messages::MessageStatus,
+    id::{AccountId, WebhookId},
+    webhook::Format,
+};
+use galley_store::{
+    Author, DueStatus, NewMessage, NewWebhook, RecordStatusesOutcome, RetentionCursor,
+    StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
+};
+use jiff::Timestamp;
+
+use super::{
+    emulator::{DAY, HOUR, MINUTE, SECOND, advance, emulator, message},
+    fixture::{Shared, account, noon},
+    webhooks::{endpoint, register},
+};
+
+/// An endpoint in Meta's format, registered so long after noon.
+async fn registered(store: &Shared, account: AccountId, at: i64) -> Webhook {
+    let by = Author::operator(noon(at));
+    register(store, NewWebhook { format: Format::Whatsapp, by, ..endpoint(account) }).await
+}
+
+async fn send(store: &Shared, account: AccountId, at: i64, failure: Option<u32>) {
+    let new = NewMessage { failure, ..message(account, at) };
+    assert!(store.add_message(new).await.unwrap().is_some());
+}
+
+async fn lease(store: &Shared, id: WebhookId, limit: usize, at: i64) -> StatusLease {
+    store.lease_statuses(id, limit, noon(at), noon(at + MINUTE)).await.unwrap()
+}
+
+fn line(status: &DueStatus) -> String {
+    let seconds = (status.at - noon(0)).get_seconds();
+    format!("{seconds}s {} {}", status.message.number, status.status.as_str())
+}
+
+/// Leases and records the due statuses of an endpoint, a few at a time.
+async fn receive(store: &Shared, id: WebhookId, at: i64) -> (Vec<String>, Option<Timestamp>) {
+    let mut lines = Vec::new();
+    loop {
+        match lease(store, id, 2, at).await {
+            StatusLease::Due(due) => {
+                assert!((1..=2).contains(&due.statuses.len()), "{due:?}");
+                lines.extend(due.statuses.iter().map(line));
+                let through = due.statuses.last().unwrap().cursor;
+                let recorded = store.record_statuses(id, noon(at + MINUTE), through).await.unwrap();
+                assert_eq!(recorded, RecordStatusesOutcome::Recorded);
+            }
+            StatusLease::NothingDue(next) => return (lines, next),
+        }
+    }
+}
+
+async fn with_work(store: &Shared, at: i64) -> Vec<WebhookId> {
+    let found: Vec<WebhookKey> = store.endpoints_with_statuses(noon(at)).await.unwrap();
+    found.iter().map(|it| it.id).collect()
+}
+
+pub(crate) async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    send(store, mine, 0, None).await;
+    send(store, mine, SECOND, Some(131_026)).await;
+    assert_eq!(with_work(store, SECOND).await, [id]);
+    let StatusLease::Due(due) = lease(store, id, 100, SECOND).await else {
+        panic!("three are due")
+    };
+    assert_eq!(due.webhook.id, id);
+    let DueStatus { message, phone, to, callback_data, code, .. } = &due.statuses[1];
+    assert_eq!((message.account, message.number, *code), (mine, 1, None));
+    assert_eq!((&**phone, &**to), ("15550001111", "4915112345678"));
+    assert_eq!(callback_data.as_deref(), Some("order-4711"));
+    let lines: Vec<String> = due.statuses.iter().map(line).collect();
+    assert_eq!(lines, ["0s 1 sent", "1s 1 delivered", "1s 2 sent"]);
+    // Only the first of them is sent; the rest is due again.
+    let through = due.statuses[0].cursor;
+    assert_eq!(through, StatusCursor { sent: 1, delivered: 0, read: 0 });
+    let record = store.record_statuses(id, noon(SECOND + MINUTE), through).await.unwrap();
+    assert_eq!(record, RecordStatusesOutcome::Recorded);
+    let (lines, next) = receive(store, id, SECOND).await;
+    assert_eq!(lines, ["1s 1 delivered", "1s 2 sent"]);
+    assert_eq!(next, Some(noon(2 * SECOND)));
+    assert_eq!(with_work(store, SECOND).await, []);
+    assert_eq!(with_work(store, 2 * SECOND).await, [id]);
+    let (lines, next) = receive(store, id, 10 * SECOND).await;
+    assert_eq!((lines, next), (vec!["2s 2 failed".to_owned(), "3s 1 read".to_owned()], None));
+    assert_eq!(with_work(store, DAY).await, [], "a failed message is never read");
+}
+
+pub(crate) async fn a_clock_that_stands_holds_statuses_back(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    advance(store, mine, HOUR, 0).await;
+    send(store, mine, 1, None).await;
+    let (lines, next) = receive(store, id, 2).await;
+    assert_eq!((lines, next), (vec!["3600s 1 sent".to_owned()], None));
+    assert_eq!(with_work(store, DAY).await, []);
+    advance(store, mine, 3 * SECOND, 3).await;
+    assert_eq!(with_work(store, 3).await, [id]);
+    assert_eq!(receive(store, id, 3).await.0, ["3601s 1 delivered", "3603s 1 read"]);
+}
+
+pub(crate) async fn a_lease_on_statuses_is_exclusive_until_it_ends(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    send(store, mine, 0, None).await;
+    let StatusLease::Due(first) = lease(store, id, 9, 0).await else { panic!("one is due") };
+    assert_eq!(lease(store, id, 9, 1).await, StatusLease::NothingDue(Some(noon(MINUTE))));
+    assert_eq!(with_work(store, 1).await, []);
+    assert_eq!(with_work(store, MINUTE).await, [id]);
+    let StatusLease::Due(second) = lease(store, id, 1, MINUTE).await else { panic!("it ended") };
+    assert_eq!(second.statuses, first.statuses);
+    let through = first.statuses[0].cursor;
+    let record = |until| store.record_statuses(id, noon(until), through);
+    assert_eq!(record(MINUTE).await.unwrap(), RecordStatusesOutcome::LeaseLost);
+    assert_eq!(record(2 * MINUTE).await.unwrap(), RecordStatusesOutcome::Recorded);
+    assert_eq!(record(2 * MINUTE).await.unwrap(), RecordStatusesOutcome::LeaseLost);
+}
+
+pub(crate) async fn one_of_many_concurrent_workers_gets_the_statuses(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    send(store, mine, 0, None).await;
+    let tasks: Vec<_> = (0..12)
+        .map(|_| {
+            let store = std::sync::Arc::clone(store);
+            tokio::spawn(async move { lease(&store, id, 9, 0).await })
+        })
+        .collect();
+    let mut leases = 0;
+    for task in tasks {
+        leases += usize::from(matches!(task.await.unwrap(), StatusLease::Due(_)));
+    }
+    assert_eq!(leases, 1);
+}
+
+pub(crate) async fn an_endpoint_starts_with_messages_that_are_not_older(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    for at in [0, 1, 2] {
+        send(store, mine, at, None).await;
+    }
+    let late = registered(store, mine, 1).await.id;
+    let (lines, _) = receive(store, late, 2).await;
+    assert_eq!(lines, ["0s 2 sent", "0s 3 sent"]);
+    let last = registered(store, mine, MINUTE).await.id;
+    assert_eq!(receive(store, last, MINUTE).await, (Vec::new(), None));
+    send(store, mine, MINUTE, None).await;
+    assert_eq!(receive(store, last, MINUTE).await.0, ["60s 4 sent"]);
+}
+
+pub(crate) async fn only_endpoints_in_metas_format_of_emulators_get_statuses(store: &Shared) {
+    let (mine, normal) = (emulator(store, "a", false).await, account(store, "b").await);
+    let faithful = emulator(store, "c", true).await;
+    let whatsapp = registered(store, mine, 0).await.id;
+    let galley = register(store, endpoint(mine)).await.id;
+    let other = registered(store, normal, 0).await.id;
+    let unsubscribed = registered(store, faithful, 0).await.id;
+    let new = NewWebhook { format: Format::Whatsapp, subscribed: true, ..endpoint(faithful) };
+    let subscribed = register(store, new).await.id;
+    for account in [mine, faithful] {
+        send(store, account, 0, None).await;
+    }
+    assert_eq!(with_work(store, 0).await, [whatsapp, subscribed]);
+    for id in [galley, other, unsubscribed] {
+        assert_eq!(lease(store, id, 9, 0).await, StatusLease::NothingDue(None));
+    }
+    assert_eq!(receive(store, subscribed, 0).await.0, ["0s 1 sent"]);
+    let disabled = WebhookChange { disabled: Some(true), ..WebhookChange::default() };
+    let by = Author::operator(noon(1));
+    store.change_webhook(mine, whatsapp, disabled, by).await.unwrap();
+    store.set_account_disabled(faithful, true, by).await.unwrap();
+    assert_eq!(with_work(store, MINUTE).await, []);
+    for id in [whatsapp, subscribed] {
+        assert_eq!(lease(store, id, 9, MINUTE).await, StatusLease::NothingDue(None));
+    }
+}
+
+pub(crate) async fn the_statuses_of_a_deleted_endpoint_are_not_recorded(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    send(store, mine, 0, None).await;
+    let StatusLease::Due(due) = lease(store, id, 9, 0).await else { panic!("one is due") };
+    assert!(store.delete_webhook(mine, id, Author::operator(noon(1))).await.unwrap());
+    let through = due.statuses[0].cursor;
+    let recorded = store.record_statuses(id, noon(MINUTE), through).await.unwrap();
+    assert_eq!(recorded, RecordStatusesOutcome::LeaseLost);
+    assert_eq!(lease(store, id, 9, 1).await, StatusLease::NothingDue(None));
+    assert_eq!(with_work(store, DAY).await, []);
+}
+
+pub(crate) async fn statuses_of_deleted_messages_are_passed_over(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    send(store, mine, 0, None).await;
+    assert_eq!(receive(store, id, 0).await.0, ["0s 1 sent"]);
+    send(store, mine, 1, None).await;
+    store.delete_expired_records(RetentionCursor::default(), noon(DAY + 1)).await.unwrap();
+    assert_eq!(with_work(store, 2).await, [id], "its cursor has to move");
+    assert_eq!(receive(store, id, 2).await, (Vec::new(), None));
+    assert_eq!(with_work(store, 2).await, []);
+    send(store, mine, DAY, None).await;
+    let StatusLease::Due(due) = lease(store, id, 9, DAY).await else { panic!("one is due") };
+    assert_eq!(due.statuses[0].status, MessageStatus::Sent);
+    assert_eq!(due.statuses[0].cursor, StatusCursor { sent: 3, delivered: 2, read: 2 });
+}
