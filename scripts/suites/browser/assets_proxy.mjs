@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 
 const HASH = '0123456789abcdef';
 const TYPES = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' };
-const PAGE = /^\/console(?:\/|\/new|\/review(?:\/\d+)?|\/account|\/sign-in|\/templates\/\d+(?:\/edit)?)?$/;
+const PAGE = /^\/console(?:\/|\/new|\/review(?:\/\d+)?|\/account|\/emulator|\/sign-in|\/templates\/\d+(?:\/edit)?)?$/;
 
 /** @param {string} directory @param {string} service the address of the service */
 export async function serveAssets(directory, service) {

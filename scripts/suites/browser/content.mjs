@@ -155,6 +155,58 @@ export async function energySupplier(service, { webhook } = {}) {
   return { account, mira, jonas, nightly, ids };
 }
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A message to send: its values in the order of the placeholders of header, body and button. */
+const filled = (name, language, values, link) => {
+  const parameters = (texts) => texts.map((text) => ({ type: 'text', text }));
+  const components = Object.entries(values).map(([type, texts]) => ({ type, parameters: parameters(texts) }));
+  const button = { type: 'button', sub_type: 'url', index: '0', parameters: parameters([link]) };
+  return { name, language: { code: language }, components: link ? [...components, button] : components };
+};
+
+/**
+ * Creates an emulator account with messages, rules, faults and a template that is approved in one second. Its clock
+ * stands a while after `clockStart`, a morning in the future; all times of its messages are exact.
+ */
+export async function sandbox(service) {
+  const account = service.emulator('Lumen sandbox', '4930111222444');
+  const token = account.token('pipeline');
+  const call = (method, path, body) => account.call(token, method, path, body);
+  const create = (name, language, category, components) =>
+    call('POST', '/message_templates', { name, language, category, components });
+  const clock = (change) => call('POST', '/emulator/clock', change);
+  for (const language of ['en_US', 'ar']) await create('invoice_ready', language, 'UTILITY', INVOICE[language]);
+  await create('power_outage', 'en_US', 'UTILITY', [body(OUTAGE.en_US, 'Berlin-Mitte', '18:30')]);
+  await create('meter_reading', 'en_US', 'UTILITY', [body('Please send us your meter reading by *{{1}}*. It takes one minute.', 'Friday')]);
+
+  const clockStart = Math.ceil(Date.now() / DAY_MS + 1) * DAY_MS + 9 * 60 * 60 * 1000;
+  await clock({ set: new Date(clockStart).toISOString() });
+  const ARABIC = ['ليلى', 'أكتوبر', '84.20 €', '28 نوفمبر'];
+  await account.send(token, '966501234567', filled('invoice_ready', 'ar', { header: ['R-2026-117'], body: ARABIC }));
+  await clock({ advance: '12m' });
+  await account.send(token, '+1 555 010 131026', filled('power_outage', 'en_US', { body: ['Berlin-Mitte', '18:30'] }));
+  await create('solar_webinar_pending_10m', 'en_US', 'MARKETING', [
+    body('Join our free solar webinar on {{1}}. We show what a balcony plant yields.', 'Thursday'),
+  ]);
+  await clock({ advance: '9m57s' });
+  const INVOICE_VALUES = { header: ['R-2026-118'], body: ['Ada', 'October', '€ 84.20', 'November 28'] };
+  await account.send(token, '4915112345678', filled('invoice_ready', 'en_US', INVOICE_VALUES, 'R-2026-118'));
+  await clock({ advance: '2s' });
+  await account.send(token, '4915187654321', filled('meter_reading', 'en_US', { body: ['Friday'] }));
+
+  await call('PUT', '/emulator/rules', {
+    rules: [
+      { name: 'promo_*', outcome: 'reject', reason: 'PROMOTIONAL' },
+      { category: 'MARKETING', after: '2h', outcome: 'approve' },
+      { name: 'survey_?', after: '10m', outcome: 'to_marketing' },
+    ],
+  });
+  await call('POST', '/emulator/faults', { call: 'send', name: 'promo_*', times: 3, kind: 'error', code: 131049 });
+  await call('POST', '/emulator/faults', { call: 'webhook', share: 0.25, kind: 'duplicate' });
+  return { account, clockStart };
+}
+
 /** A document that is valid in the rulebook v1. */
 export const shopDocument = (name, text = 'Your order has left our warehouse. See you soon.') => ({
   name,

@@ -4,13 +4,15 @@
 
 import assert from 'node:assert/strict';
 import { axe, overflow, settled } from './browser.mjs';
-import { energySupplier, shopDocument } from './content.mjs';
+import { energySupplier, sandbox, shopDocument } from './content.mjs';
 import { openStage } from './stage.mjs';
 
 const { service, visitor, story } = await openStage();
 const { account: lumen, ids } = await energySupplier(service, { webhook: 'http://127.0.0.1:9' });
 const shop = service.account('Corner shop', 'v1', '15550001111');
 const blank = service.account('New account', 'v1', '15550002222');
+const { account: emulator } = await sandbox(service);
+const unused = service.emulator('New sandbox', '15550003333', '--faithful');
 const shopToken = shop.token('Mira');
 await shop.call(shopToken, 'POST', '/message_templates', shopDocument('order_shipped'));
 
@@ -81,6 +83,14 @@ const SCREENS = [
     await page.getByRole('button', { name: 'Show deliveries' }).first().click();
     await page.getByTestId('delivery').first().waitFor();
   }],
+  ['emulator', emulator, '/console/emulator', async (page) => {
+    await page.fill('#clock-advance', 'soon');
+    await page.locator('#clock-advance').press('Enter');
+    await page.locator('#clock-advance-error').waitFor();
+  }, /422/],
+  ['emulator, empty', unused, '/console/emulator'],
+  ['emulator, dialog', emulator, '/console/emulator', openDialog('Delete all')],
+  ['emulator, another account', shop, '/console/emulator'],
   ['endpoint dialog', lumen, '/console/account', openDialog('Add an endpoint')],
 ];
 

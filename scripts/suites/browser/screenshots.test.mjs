@@ -10,12 +10,14 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { settled } from './browser.mjs';
-import { energySupplier } from './content.mjs';
+import { energySupplier, sandbox } from './content.mjs';
 import { openStage } from './stage.mjs';
 import { until } from './service.mjs';
 
 const IMAGES = process.env.SUITE_IMAGES;
 const NOW = Date.parse('2026-11-16T09:41:00Z');
+/** How far the clock of the emulator is ahead in the pictures: it shows 10:00 on the next day. */
+const EMULATOR_AHEAD_MS = (24 * 60 + 19) * 60_000;
 const MAX_BYTES = 200_000;
 const HOOKS = 'https://crm.lumen.example';
 
@@ -31,6 +33,7 @@ after(() => {
   receiver.close();
 });
 const { account: lumen, mira, ids } = await energySupplier(service, { webhook: hooks });
+const { account: emulator, clockStart } = await sandbox(service);
 const blank = service.account('New account', 'v1', '15550002222');
 const invoice = ids['invoice_ready:en_US'];
 mkdirSync(IMAGES, { recursive: true });
@@ -41,6 +44,8 @@ const eventTimes = (await lumen.call(mira, 'GET', '/events?limit=100')).data.map
 /** A fixed time for a time of this run: recent events minutes ago, older ones days ago. */
 function fixedTime(text) {
   const time = Date.parse(text);
+  // Times of the emulator's clock are exact.
+  if (time >= clockStart) return new Date(NOW + EMULATOR_AHEAD_MS + time - clockStart).toISOString();
   const later = eventTimes.length - eventTimes.filter((it) => it <= time).length;
   if (time > Date.now()) return new Date(NOW + time - Date.now()).toISOString();
   return new Date(NOW - (4 + later * 9 + later ** 3 / 3) * 60_000).toISOString();
@@ -120,6 +125,17 @@ const SCREENS = [
       await page.getByRole('button', { name: 'Add an endpoint' }).click();
       await page.fill('#hook-url', 'https://crm.lumen.example/galley');
       await page.getByLabel('Only these').check();
+    },
+  }],
+  ['emulator', emulator, '/console/emulator', {
+    both: true,
+    height: 1180,
+    act: async (page) => {
+      await page.fill('#clock-advance', '1s');
+      await page.locator('#clock-advance').press('Enter');
+      await page.getByText('1 step of the script applied').waitFor();
+      await page.getByTestId('message').first().locator('[data-status=delivered]').waitFor();
+      await page.locator('h1').focus();
     },
   }],
   ['shortcuts', lumen, `/console/review/${invoice}`, {

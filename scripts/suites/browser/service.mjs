@@ -12,6 +12,7 @@ import { serveAssets } from './assets_proxy.mjs';
 
 const START_MS = 30_000;
 export const ALL_SCOPES = 'read,write,review,webhooks,credentials,audit';
+const GRAPH_VERSION = 'v23.0';
 
 /** Waits until `condition` returns something, and returns it. */
 export async function until(condition, milliseconds, description) {
@@ -32,15 +33,18 @@ function environment(work, extra) {
     GALLEY_LOG_FORMAT: 'human',
     GALLEY_ACCESS_LOG: 'true',
     GALLEY_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    GALLEY_EMULATOR: 'true',
     ...extra,
   };
 }
 
 class Account {
-  constructor(service, created, name, phone) {
+  constructor(service, created, name, phone, scopes = ALL_SCOPES) {
     this.service = service;
     this.name = name;
     this.phone = phone;
+    /** What tokens and links of the account permit unless a test says otherwise. */
+    this.scopes = scopes;
     this.id = created.account_id;
     this.key = service.secret(created.key);
     service.secret(created.token);
@@ -48,13 +52,13 @@ class Account {
   }
 
   /** Creates a token and returns its secret and id. */
-  token(name, scopes = ALL_SCOPES) {
+  token(name, scopes = this.scopes) {
     const created = this.service.cli('token', 'create', this.id, '--name', name, '--scopes', scopes);
     return { id: created.id, name, secret: this.service.secret(created.token) };
   }
 
   /** Creates a sign-in link and returns its path with the fragment. */
-  link(scopes = ALL_SCOPES) {
+  link(scopes = this.scopes) {
     const { url, expires_at: expires } = this.service.cli('console', this.id, '--scopes', scopes);
     if (!(Date.parse(expires) > Date.now())) throw new Error(`the link has expired already: ${expires}`);
     const { pathname, hash } = new URL(url);
@@ -63,8 +67,18 @@ class Account {
   }
 
   /** Calls API v1.0 of the account with a token; fails unless the status is a success. */
-  async call(token, method, path, body) {
-    const response = await fetch(this.service.direct + this.base + path, {
+  call(token, method, path, body) {
+    return this.#request(token, method, this.base + path, body);
+  }
+
+  /** Sends a template message, as clients of WhatsApp's Cloud API do. */
+  send(token, to, template) {
+    const body = { messaging_product: 'whatsapp', to, type: 'template', template };
+    return this.#request(token, 'POST', `/${GRAPH_VERSION}/${this.phone}/messages`, body);
+  }
+
+  async #request(token, method, path, body) {
+    const response = await fetch(this.service.direct + path, {
       method,
       headers: { authorization: `Bearer ${token.secret}`, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -131,6 +145,12 @@ export class Service {
       ...['account', 'create', name, '--rulebook', rulebook, '--review', 'manual', '--phone', phone],
     );
     return new Account(this, created, name, phone);
+  }
+
+  /** Creates an emulator account. */
+  emulator(name, phone, ...flags) {
+    const created = this.cli('account', 'create', name, '--rulebook', 'whatsapp', '--emulator', '--phone', phone, ...flags);
+    return new Account(this, created, name, phone, `${ALL_SCOPES},emulator`);
   }
 
   /** Stops the service. Fails if it did not end well, or if its log shows what it must not. */

@@ -4,7 +4,7 @@
 // for machines that do something else at the same time; sizes have no slack.
 
 import assert from 'node:assert/strict';
-import { energySupplier, shopDocument } from './content.mjs';
+import { energySupplier, sandbox, shopDocument } from './content.mjs';
 import { openStage } from './stage.mjs';
 
 const KEYSTROKES = 60;
@@ -88,6 +88,7 @@ story(`the first load: at most ${FIRST_LOAD_BYTES / 1000} KB compressed`, async 
   const invoice = ids['invoice_ready:en_US'];
   const stranger = await visitor();
   const mira = await visitor(lumen);
+  const tester = await visitor((await sandbox(service)).account);
   const heavy = [];
   for (const [someone, path, limit] of [
     [stranger, '/console/sign-in', FIRST_LOAD_BYTES],
@@ -95,6 +96,7 @@ story(`the first load: at most ${FIRST_LOAD_BYTES / 1000} KB compressed`, async 
     [mira, '/console/account', FIRST_LOAD_BYTES],
     [mira, `/console/templates/${invoice}`, FIRST_LOAD_BYTES],
     [mira, `/console/review/${invoice}`, FIRST_LOAD_BYTES],
+    [tester, '/console/emulator', FIRST_LOAD_BYTES],
     [mira, '/console/new', EDITOR_BYTES],
     [mira, `/console/templates/${invoice}/edit`, EDITOR_BYTES],
   ]) {

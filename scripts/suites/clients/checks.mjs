@@ -47,10 +47,12 @@ export async function round(name, run) {
   }
   const manifest = new URL(`node_modules/${name}/package.json`, `file://${process.cwd()}/`);
   const { version } = JSON.parse(readFileSync(manifest, "utf8"));
+  const options = process.env.SUITE_OPTIONS ? ` with ${process.env.SUITE_OPTIONS}` : "";
+  const title = `${name} ${version}${options}`;
   console.log(
     failedCount > 0
-      ? `${name} ${version}: ${failedCount} of ${passedCount + failedCount} checks failed`
-      : `${name} ${version}: ${passedCount} checks passed`,
+      ? `${title}: ${failedCount} of ${passedCount + failedCount} checks failed`
+      : `${title}: ${passedCount} checks passed`,
   );
   process.exit(failedCount > 0 || passedCount === 0 ? 1 : 0);
 }

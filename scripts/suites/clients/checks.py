@@ -5,9 +5,10 @@ import os
 import sys
 from importlib.metadata import version
 
-ADDRESS = os.environ["SUITE_ADDRESS"]
-ACCOUNT = os.environ["SUITE_ACCOUNT"]
-TOKEN = os.environ["SUITE_TOKEN"]
+# Rounds with an emulator start it themselves.
+ADDRESS = os.environ.get("SUITE_ADDRESS")
+ACCOUNT = os.environ.get("SUITE_ACCOUNT")
+TOKEN = os.environ.get("SUITE_TOKEN")
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
@@ -43,12 +44,14 @@ def expect_error(description, error, call):
     return None
 
 
-def finish(package):
-    """Prints the total and exits."""
+def finish(package, title=None):
+    """Prints the total and exits. The title is by default the package with its version."""
+    title = title or f"{package} {version(package)}"
+    title += " with " + os.environ["SUITE_OPTIONS"] if os.environ.get("SUITE_OPTIONS") else ""
     if _failed:
-        print(f"{package} {version(package)}: {_failed} of {_passed + _failed} checks failed")
+        print(f"{title}: {_failed} of {_passed + _failed} checks failed")
     else:
-        print(f"{package} {version(package)}: {_passed} checks passed")
+        print(f"{title}: {_passed} checks passed")
     sys.exit(_failed > 0 or _passed == 0)
 
 

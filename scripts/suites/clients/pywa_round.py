@@ -546,8 +546,16 @@ def extras(wa, ids_by_name):
     )
     if error:
         check_equal("the error codes match", (error.code, error.subcode), (100, 2388039))
-    # Unsupported operations fail with errors that pywa can parse.
     one, two = ids_by_name["flow"], ids_by_name["offer"]
+    archived = wa.archive_templates([one, "17"])
+    check_equal(
+        "a template is archived", (archived.archived, list(archived.failed)), ((one,), ["17"])
+    )
+    check_equal("it is read as archived", wa.get_template(one).status, TemplateStatus.ARCHIVED)
+    unarchived = wa.unarchive_templates([one])
+    check_equal("it is taken back", (unarchived.unarchived, unarchived.failed), ((one,), {}))
+    check_equal("it is approved as before", wa.get_template(one).status, TemplateStatus.APPROVED)
+    # Unsupported operations fail with errors that pywa can parse.
     library = LibraryTemplate(
         name="library",
         library_template_name="delivery_update_1",
@@ -560,7 +568,6 @@ def extras(wa, ids_by_name):
         lambda: wa.compare_templates(one, two, start=1, end=2),
     )
     expect_error("migrations are not supported", WhatsAppError, lambda: wa.migrate_templates("17"))
-    expect_error("archiving is not supported", WhatsAppError, lambda: wa.archive_templates([one]))
     expect_error(
         "library templates are not supported", WhatsAppError, lambda: wa.create_template(library)
     )

@@ -3,7 +3,7 @@ conformance.py V1_DOCUMENT GRAPH_DOCUMENT
 
 SUITE_ADDRESS is the service. SUITE_PHONE, SUITE_KEY and SUITE_TOKEN are credentials of an account with manual
 review; SUITE_WA_ACCOUNT, SUITE_WA_PHONE, SUITE_WA_KEY and SUITE_WA_TOKEN those of an account with the rulebook
-`whatsapp`. The service must allow private webhook addresses."""
+`whatsapp`; SUITE_EM_PHONE, SUITE_EM_KEY and SUITE_EM_TOKEN those of an emulator account. The service must allow private webhook addresses."""
 
 import collections
 import itertools
@@ -333,12 +333,36 @@ def whatsapp(account):
     account.graph("graphUnsubscribe", 200, path=me)
 
 
+def emulator(account, other):
+    other.v1("showClock", 404)
+    account.v1("showReviewRules", 200)
+    for document in documents(v1, "replaceReviewRules").values():
+        account.v1("replaceReviewRules", 200, body=document)
+    account.v1("replaceReviewRules", 422, body={"rules": [{"outcome": "maybe"}]})
+    account.v1("showClock", 200)
+    for document in documents(v1, "moveClock").values():
+        account.v1("moveClock", 200, body=document)
+    account.v1("moveClock", 409, body={"set": "2026-01-01T00:00:00Z"})
+    account.v1("moveClock", 422, body={})
+    for document in documents(v1, "createFault").values():
+        account.v1("createFault", 201, body=document)
+    account.v1("createFault", 422, body={"call": "list"})
+    account.v1("listFaults", 200)
+    account.v1("deleteFault", 204, path={"number": "1"})
+    account.v1("deleteFault", 404, path={"number": "1"})
+    account.v1("deleteFaults", 204)
+    account.v1("listMessages", 200, query={"limit": 2})
+    account.v1("listMessages", 400, query={"after": "x"})
+
+
 def main():
     account = Account("SUITE")
     for step in (templates, webhooks, events, tokens, pages):
         step(account)
     if "SUITE_WA_ACCOUNT" in os.environ:
         whatsapp(Account("SUITE_WA"))
+    if "SUITE_EM_KEY" in os.environ:
+        emulator(Account("SUITE_EM"), account)
     for operation_id in itertools.chain(v1.operations, graph.operations):
         if not any(200 <= it < 300 for it in statuses[operation_id]):
             failures.append(f"{operation_id}: no successful response")
