@@ -15,7 +15,7 @@ use galley_domain::{
     rulebook::{V1, WHATSAPP},
     template::Review,
 };
-use galley_server::{AccessLog, App, Clock, Galley, Limits};
+use galley_server::{AccessLog, App, Clock, Galley, Instance, Limits};
 use galley_store::{
     AccountStore as _, Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
     SqliteStore, sqlite::SqliteOptions,
@@ -161,11 +161,11 @@ impl Service {
         let shop = runtime.block_on(create_account(&store, WHATSAPP_TOKEN, WHATSAPP.name))?;
         runtime.block_on(create_account(&store, V1_ACCOUNT, V1.name))?;
         let (access, webhooks) = (AccessLog::off(), setup::webhooks(true));
-        let (instance, address) = ("fuzz".to_owned(), "http://galley.test");
+        let (id, public_url) = ("fuzz".to_owned(), "http://galley.test".to_owned());
+        let instance = Instance { id, public_url, emulator: false };
         let store = Arc::new(store);
         let limits = Limits::default();
-        let app =
-            App::new(store, Arc::new(FixedClock), limits, access, webhooks, instance, address);
+        let app = App::new(store, Arc::new(FixedClock), limits, access, webhooks, instance);
         let base = format!("/api/v1.0/{V1_ACCOUNT}/{V1_ACCOUNT}");
         let mut service = Self {
             runtime,
@@ -286,6 +286,7 @@ async fn create_account(
         name: secret.to_owned(),
         rulebook,
         review: Review::Auto,
+        emulator: None,
         phones: Vec::new(),
         credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
         only_if_first: false,
