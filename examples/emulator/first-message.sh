@@ -1,14 +1,14 @@
 #!/bin/sh
 # From a new template to the first asserted message, with curl. Start the emulator first:
 #
-#   galley emulator > emulator.env
+#   galley emulator > emulator.env &
 #   sh first-message.sh emulator.env
 #
 # Needs curl. The variables are those that `galley emulator` prints.
 set -eu
 
 # shellcheck source=/dev/null
-. "${1:?usage: first-message.sh FILE, which contains what `galley emulator` prints}"
+. "${1:?usage: first-message.sh FILE, which contains what galley emulator prints}"
 graph=$WHATSAPP_API_URL/v23.0
 
 call() {

@@ -1,7 +1,10 @@
 //! Whether this process serves emulator accounts, who applies the steps of their scripts, and the
 //! wake-up of the workers that serve them.
 
-use std::array;
+use std::{
+    array,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use galley_domain::id::AccountId;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -53,7 +56,28 @@ impl EmulatorState {
     }
 
     fn step_lock(&self, account: AccountId) -> &Mutex<()> {
-        let index = account.get() % LOCKS as u64;
-        &self.step_locks[usize::try_from(index).unwrap_or_default()]
+        &self.step_locks[lock_index(account)]
+    }
+}
+
+/// The lock of an account. Ids are numbers of creation times, whose low bits are usually 0.
+fn lock_index(account: AccountId) -> usize {
+    let mut hasher = DefaultHasher::new();
+    account.hash(&mut hasher);
+    usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn accounts_of_different_times_have_different_locks() {
+        // Ids of accounts that are created one millisecond after the other.
+        let ids = (1..=100).map(|millisecond| AccountId::new(millisecond << 13).unwrap());
+        let locks: HashSet<usize> = ids.map(lock_index).collect();
+        assert!(locks.len() > LOCKS / 2, "{} locks", locks.len());
     }
 }

@@ -3,16 +3,28 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use galley_domain::id::WebhookId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::delivery::PostRequest;
 
-/// The requests that are held back, in their order.
-#[derive(Default)]
-pub(crate) struct HeldRequests(Mutex<Held>);
+/// How many requests all endpoints together hold back or send late. Each has a body in memory.
+const MAX_REQUESTS: usize = 1_000;
+
+/// The requests that are held back, in their order, and room for those that are sent late.
+pub(crate) struct HeldRequests {
+    held: Mutex<Held>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for HeldRequests {
+    fn default() -> Self {
+        Self { held: Mutex::default(), room: Arc::new(Semaphore::new(MAX_REQUESTS)) }
+    }
+}
 
 #[derive(Default)]
 struct Held {
@@ -21,6 +33,11 @@ struct Held {
 }
 
 impl HeldRequests {
+    /// Room for a request until it was sent; `None` if there are too many already.
+    pub(crate) fn room(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
     /// Holds a request back. Returns its number.
     pub(crate) fn hold(&self, endpoint: WebhookId, request: PostRequest) -> u64 {
         let mut held = self.held();
@@ -49,6 +66,6 @@ impl HeldRequests {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

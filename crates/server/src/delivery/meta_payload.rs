@@ -24,14 +24,9 @@ struct TemplateSnapshot<'e> {
     status: Status,
 }
 
-/// Builds the request body of a delivery. `at` is the time of the event, for an emulator account on
-/// its clock.
-pub(crate) fn build(due: &DueDelivery, at: Timestamp) -> String {
-    if at == due.event.at {
-        return body(due.webhook.account, &due.event, due.version.as_ref());
-    }
-    let event = Event { at, ..due.event.clone() };
-    body(due.webhook.account, &event, due.version.as_ref())
+/// Builds the request body of a delivery.
+pub(crate) fn build(due: &DueDelivery) -> String {
+    body(due.webhook.account, &due.event, due.version.as_ref())
 }
 
 /// The request body for an event of an account.

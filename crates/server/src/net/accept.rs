@@ -206,8 +206,9 @@ async fn respond(
     number: u64,
 ) -> Response {
     if let Some(error) = activity.framing_error(number) {
-        // The end of the request is unknown: more of it may follow.
+        // The end of the request is unknown: more of it may follow, and none of it is read.
         activity.set_unread_body(true);
+        drop(activity.take_body());
         return galley.refuse(peer, &request, error.detail());
     }
     let length = request.body().size_hint().exact();

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use galley_domain::{
-    emulator,
     id::WebhookId,
     webhook::{
         Format,
@@ -97,7 +96,7 @@ pub(super) async fn attempt_delivery(
     // Each attempt is a span of its own in the trace of the request that caused the event.
     let trace = due.event.trace.map(|it| it.with_span(random(app)));
     let (trace_id, span_id) = ids(trace);
-    let request = match build_request(app, due, clock_of(app, due).await, trace, now) {
+    let request = match build_request(app, due, trace, now) {
         Ok(request) => request,
         Err(error) => {
             // The endpoint did not cause this, so it does not count as an attempt.
@@ -243,10 +242,22 @@ fn log_outcome(
 
 /// Records an attempt. If it is not recorded, the event is sent again.
 async fn record(app: &App, attempt: Attempt) -> Result<RecordAttemptOutcome, StoreError> {
+    let lease_until = attempt.lease_until;
+    record_during_lease(app, lease_until, || app.store().record_attempt(attempt.clone())).await
+}
+
+/// Records what was sent, again and again while the store is unavailable and the lease lasts.
+pub(super) async fn record_during_lease<T, F>(
+    app: &App,
+    lease_until: Timestamp,
+    record: impl Fn() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
     loop {
-        let recorded = app.store().record_attempt(attempt.clone()).await;
-        let is_leased = app.clock().now() < attempt.lease_until;
-        if !should_retry(&recorded, is_leased) {
+        let recorded = record().await;
+        if !should_retry(&recorded, app.clock().now() < lease_until) {
             return recorded;
         }
         tokio::time::sleep(RECORD_RETRY_DELAY).await;
@@ -278,23 +289,10 @@ impl DeliveryStepOutcome {
     }
 }
 
-/// The clock of the account of a delivery in Meta's format, if it is an emulator.
-async fn clock_of(app: &App, due: &DueDelivery) -> Option<emulator::clock::Clock> {
-    if !app.emulator().is_on() || due.webhook.format != Format::Whatsapp {
-        return None;
-    }
-    let account = due.webhook.account;
-    app.store().emulator_clock(account).await.unwrap_or_else(|error| {
-        tracing::warn!(%account, %error, "the clock of an account could not be read");
-        None
-    })
-}
-
 /// Builds the signed request for an event, in the format of its endpoint.
 fn build_request(
     app: &App,
     due: &DueDelivery,
-    clock: Option<emulator::clock::Clock>,
     trace: Option<TraceContext>,
     now: Timestamp,
 ) -> Result<PostRequest, DecryptError> {
@@ -303,9 +301,7 @@ fn build_request(
     let id = format!("evt_{}_{}_{}", webhook.account, event.seq, event.at.as_millisecond());
     let body = match webhook.format {
         Format::Galley => event_json::event(event),
-        Format::Whatsapp => {
-            meta_payload::build(due, clock.map_or(event.at, |clock| clock.now(event.at)))
-        }
+        Format::Whatsapp => meta_payload::build(due),
     };
     let mut request = app.webhooks().signed_request(webhook, id, body, now)?;
     if let Some(trace) = trace

@@ -68,27 +68,26 @@ pub async fn apply_due_scripts(app: &App, now: Timestamp) -> Result<Option<Times
     if accounts.is_empty() {
         return Ok(next_at);
     }
-    let mut outcome = Ok(());
-    for account in accounts {
-        if app.is_draining() {
-            break;
+    let (mut waiting, mut outcome) = (accounts, Ok(()));
+    while !waiting.is_empty() && !app.is_draining() {
+        let mut unfinished = Vec::new();
+        for account in waiting {
+            match apply_some(app, account).await {
+                Ok(has_more) => unfinished.extend(has_more.then_some(account)),
+                // One account whose steps cannot be applied does not stop the others.
+                Err(error) => outcome = Err(error),
+            }
         }
-        // One account whose steps cannot be applied does not stop the others.
-        if let Err(error) = apply_all(app, account, now).await {
-            outcome = Err(error);
-        }
+        waiting = unfinished;
     }
     outcome?;
     // The next steps of these accounts count as well.
     Ok(app.store().accounts_with_due_steps(now).await?.next_at)
 }
 
-/// Applies the due steps of an account, unless a call is moving its clock.
-async fn apply_all(app: &App, account: AccountId, now: Timestamp) -> Result<(), StoreError> {
-    while let Some(_lock) = app.emulator().try_lock_steps(account) {
-        if app.is_draining() || !app.store().apply_due_steps(account, now).await?.has_more {
-            break;
-        }
-    }
-    Ok(())
+/// Applies some due steps of an account, so that accounts take turns. Returns whether more are due;
+/// `false` while a call moves the clock of the account, which then applies them.
+async fn apply_some(app: &App, account: AccountId) -> Result<bool, StoreError> {
+    let Some(_lock) = app.emulator().try_lock_steps(account) else { return Ok(false) };
+    Ok(app.store().apply_due_steps(account, app.clock().now()).await?.has_more)
 }

@@ -12,7 +12,7 @@ use galley_store::{
 use jiff::Timestamp;
 
 use super::{
-    delivery::{LEASE_MARGIN, longest_attempt, saturating_add},
+    delivery::{LEASE_MARGIN, longest_attempt, record_during_lease, saturating_add},
     webhook_faults::{self, SentRequest},
 };
 use crate::{
@@ -72,7 +72,8 @@ pub async fn send_statuses(
         sent += batch.len();
         through = batch.last().map_or(through, |last| last.cursor);
     }
-    match app.store().record_statuses(endpoint, lease_until, through).await? {
+    let record = || app.store().record_statuses(endpoint, lease_until, through);
+    match record_during_lease(app, lease_until, record).await? {
         RecordStatusesOutcome::Recorded => Ok(outcome.unwrap_or(StatusStepOutcome::Sent(sent))),
         RecordStatusesOutcome::LeaseLost => Ok(StatusStepOutcome::LeaseLost),
     }

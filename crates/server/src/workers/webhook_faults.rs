@@ -7,6 +7,7 @@ use galley_domain::{
     id::WebhookId,
 };
 use galley_store::Webhook;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     app::App,
@@ -34,17 +35,22 @@ pub(super) async fn send(
     if !app.emulator().is_on() {
         return SentRequest::Posted(app.webhooks().client.post(request).await);
     }
-    let report = match decide(app, webhook, name).await {
-        Some(FaultEffect::Drop) => return SentRequest::Withheld,
-        Some(FaultEffect::Reorder) => {
-            hold(app.clone(), webhook.id, request);
+    let effect = decide(app, webhook, name).await;
+    let waits = matches!(effect, Some(FaultEffect::Reorder | FaultEffect::Delay(_)));
+    // Without room, a request that would wait is sent at once.
+    let room = if waits { app.held_requests().room() } else { None };
+    let report = match (effect, room) {
+        (Some(FaultEffect::Drop), _) => return SentRequest::Withheld,
+        (Some(FaultEffect::Reorder), Some(room)) => {
+            hold(app.clone(), webhook.id, request, room);
             return SentRequest::Withheld;
         }
-        Some(FaultEffect::Delay(delay)) => {
-            send_later(app.clone(), request, Duration::try_from(delay).unwrap_or_default());
+        (Some(FaultEffect::Delay(delay)), Some(room)) => {
+            let delay = Duration::try_from(delay).unwrap_or_default();
+            send_later(app.clone(), request, delay, room);
             return SentRequest::Withheld;
         }
-        Some(FaultEffect::Duplicate) => {
+        (Some(FaultEffect::Duplicate), _) => {
             let report = app.webhooks().client.post(request.clone()).await;
             app.webhooks().client.post(request).await;
             report
@@ -68,9 +74,10 @@ async fn decide(app: &App, webhook: &Webhook, name: Option<&str>) -> Option<Faul
 
 /// Holds a request back until the next one to the endpoint was sent, or until none has followed for
 /// some time.
-fn hold(app: App, endpoint: WebhookId, request: PostRequest) {
+fn hold(app: App, endpoint: WebhookId, request: PostRequest, room: OwnedSemaphorePermit) {
     let number = app.held_requests().hold(endpoint, request);
     tokio::spawn(async move {
+        let _room = room;
         tokio::time::sleep(MAX_REORDER_WAIT).await;
         if let Some(request) = app.held_requests().take_one(endpoint, number) {
             app.webhooks().client.post(request).await;
@@ -79,8 +86,9 @@ fn hold(app: App, endpoint: WebhookId, request: PostRequest) {
 }
 
 /// Sends a request late. The sender does not wait: the request would outlast its lease.
-fn send_later(app: App, request: PostRequest, delay: Duration) {
+fn send_later(app: App, request: PostRequest, delay: Duration, room: OwnedSemaphorePermit) {
     tokio::spawn(async move {
+        let _room = room;
         tokio::time::sleep(delay).await;
         app.webhooks().client.post(request).await;
     });

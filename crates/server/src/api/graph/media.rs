@@ -60,12 +60,13 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let not_found = || Problem::of(ProblemKind::NotFound).detail(SAMPLE_NOT_FOUND);
     let Path(name) = name.map_err(|_| not_found())?;
-    if faithful::is_expired(&app, &query).await? {
-        return Err(Problem::of(ProblemKind::NotFound).detail(LINK_EXPIRED));
-    }
     let valid = sample::is_name(&name);
     let media = if valid { app.store().media(&name).await? } else { None };
     let media = media.ok_or_else(not_found)?;
+    // After the sample was found: otherwise anyone could ask for the clocks of accounts.
+    if faithful::is_expired(&app, &query).await? {
+        return Err(Problem::of(ProblemKind::NotFound).detail(LINK_EXPIRED));
+    }
     match FilePrecondition::evaluate(&headers, &name) {
         FilePrecondition::Failed => {
             let detail = "The tags in If-Match do not contain the tag of the file, which never changes. Omit If-Match.";

@@ -63,7 +63,9 @@ pub(super) async fn create(
 pub(super) async fn delete_all(
     State(app): State<App>,
     caller: EmulatorCaller,
+    parameters: Parameters,
 ) -> Result<Response, Problem> {
+    parameters.only(&[])?;
     app.store().delete_faults(caller.account, None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -72,7 +74,9 @@ pub(super) async fn delete_one(
     State(app): State<App>,
     caller: EmulatorCaller,
     Path(FaultPath { number }): Path<FaultPath>,
+    parameters: Parameters,
 ) -> Result<Response, Problem> {
+    parameters.only(&[])?;
     let unknown = Problem::of(ProblemKind::FaultUnknown);
     let Some(number) = parse_digits(&number) else { return Err(unknown) };
     match app.store().delete_faults(caller.account, Some(number)).await? {
