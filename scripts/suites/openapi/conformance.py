@@ -303,6 +303,11 @@ def whatsapp(account):
     account.v1("reviewTemplate", 200, order, body={"decision": "pause"})
     account.graph("graphUnpauseTemplate", 200, path={"template_id": order})
     account.graph("graphUnpauseTemplate", 400, path={"template_id": order})
+    account.graph("graphArchiveTemplates", 200, path=me, body={"hsm_ids": [order, "1"]})
+    account.graph("graphUnarchiveTemplates", 200, path=me, body={"hsm_ids": [order]})
+    account.graph("graphArchiveTemplates", 400, path=me, body={})
+    preview = {"category": "AUTHENTICATION", "languages": "en_US,es_ES", "add_security_recommendation": True}
+    account.graph("graphPreviewTemplates", 200, path=me, query=preview)
     upsert = documents(graph, "graphUpsertTemplates")["code"]
     account.graph("graphUpsertTemplates", 200, path=me, body={**upsert, "name": f"upsert_{RUN}"})
     account.graph("graphDeleteTemplates", 200, path=me, query={"name": f"upsert_{RUN}"})
@@ -351,6 +356,15 @@ def emulator(account, other):
     account.v1("deleteFault", 204, path={"number": "1"})
     account.v1("deleteFault", 404, path={"number": "1"})
     account.v1("deleteFaults", 204)
+    account.v1("replaceReviewRules", 200, body={"rules": []})
+    body = {"type": "BODY", "text": "Hi {{1}}, your order is on its way.", "example": {"body_text": [["Ada"]]}}
+    document = {"name": "order_shipped", "language": "en_US", "category": "UTILITY", "components": [body]}
+    id = account.v1("createTemplate", 201, body=document).json()["id"]
+    for message in documents(graph, "graphSendMessage").values():
+        account.graph("graphSendMessage", 200, body=message)
+    account.graph("graphSendMessage", 400, body={"messaging_product": "whatsapp", "to": "15550109999", "type": "text"})
+    period = {"template_ids": id, "start": 1790000000, "end": 1790604800}
+    account.graph("graphCompareTemplates", 200, path={"template_id": id}, query=period)
     account.v1("listMessages", 200, query={"limit": 2})
     account.v1("listMessages", 400, query={"after": "x"})
 
