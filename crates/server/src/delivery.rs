@@ -19,10 +19,6 @@ mod ssrf;
 pub(crate) mod status_payload;
 mod test_event;
 
-/// The URL of an app of `galley emulator` that has no callback yet. Its endpoint is disabled, and no
-/// name ends in `.invalid`.
-pub const NO_CALLBACK: &str = "https://callback.invalid/";
-
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;
 pub use http_client::{

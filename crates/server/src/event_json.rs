@@ -66,6 +66,7 @@ mod tests {
                 status: Status::Rejected,
             },
             at: "2026-11-15T09:30:00.123Z".parse().unwrap(),
+            emulated_at: None,
             actor: Actor::Token(CredentialId(4)),
             actor_name: "CI \"nightly\"".to_owned(),
             reason: Some("too\nloud".to_owned()),

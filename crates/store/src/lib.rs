@@ -50,9 +50,9 @@ pub use records::{
     NewSession, RedeemLinkOutcome, SESSION_HOURS, SESSION_IDLE_HOURS, Session,
 };
 pub use records::{
-    ChangeClockOutcome, CreateFaultOutcome, DueStatus, DueStatuses, DueSteps, EmulatorWork,
-    MessageQuery, NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease, StoredFault,
-    StoredMessage,
+    ChangeClockOutcome, CreateFaultOutcome, DueStatus, DueStatuses, DueSteps, EmulatedApp,
+    EmulatorWork, MessageQuery, NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease,
+    StoredFault, StoredMessage,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,

@@ -26,17 +26,18 @@ use crate::{
     ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome,
     CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome, Credential, CredentialId,
     CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DeliveryStore, DueSteps, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
-    Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary,
-    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, NameConflict,
-    NewAccount, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload,
-    NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome,
-    RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
-    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, Session, SessionStore,
-    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
-    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
-    Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
+    DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
+    EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
+    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
+    MessageQuery, NameConflict, NewAccount, NewConsoleLink, NewCredential, NewMessage, NewSession,
+    NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome,
+    RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
+    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
+    Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
+    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret,
+    StoredTemplate, TemplateChange, TemplateStore, TraceContext, Upload, UploadStore,
+    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
+    WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -267,6 +268,9 @@ with_faults! {
         accounts_with_due_steps(at: Timestamp) -> EmulatorWork<AccountId>;
         review_rules(account: AccountId) -> ReviewRules;
         set_review_rules(account: AccountId, rules: ReviewRules) -> bool;
+        emulated_app(account: AccountId) -> EmulatedApp;
+        set_app_secret(account: AccountId, secret: StoredSecret) -> bool;
+        set_callback_override(account: AccountId, url: Option<String>) -> bool;
         create_fault(
             account: AccountId, fault: faults::Fault, at: Timestamp
         ) -> CreateFaultOutcome;

@@ -218,6 +218,7 @@ macro_rules! conformance {
                 an_emulator_account_keeps_its_kind_and_its_review,
                 a_clock_runs_stands_and_never_moves_back,
                 an_account_that_is_not_an_emulator_has_nothing_of_it,
+                the_secret_and_the_override_of_an_app_change_independently,
                 deleting_an_emulator_account_deletes_what_only_it_has,
                 an_upload_keeps_its_time_on_the_clock_of_the_account,
             }

@@ -57,7 +57,7 @@ pub(super) async fn webhook(
                 url,
                 events,
                 format,
-                subscribed: false,
+                subscribed: account.is_app_callback(format),
                 secret: secret.encrypted.clone(),
                 by: context.author(),
             };
@@ -66,7 +66,11 @@ pub(super) async fn webhook(
                     print_with_secret(context, &webhook, &secret);
                     plain_secrets::warn_if_plain(&secret.encrypted);
                 }
-                _ => bail!(
+                CreateWebhookOutcome::Subscribed(id) => bail!(
+                    "a faithful emulator account has one webhook of the format whatsapp, the callback \
+                     of its app: change or remove the webhook {id}"
+                ),
+                CreateWebhookOutcome::TooMany => bail!(
                     "the account has {MAX_WEBHOOKS} webhooks, which is the maximum; delete one with \
                      `galley webhook remove`"
                 ),

@@ -14,6 +14,7 @@ use thiserror::Error;
 use tracing::field::display;
 
 use super::{
+    DecryptError,
     endpoint_verification::{VerificationError, verify_endpoint},
     http_client::WebhookClient,
     keyring::Keyring,
@@ -155,6 +156,18 @@ impl WebhookContext {
         let mut nonce = [0; 24];
         self.random.fill(&mut nonce);
         NewSecret { shown, encrypted: self.keyring.encrypt(account.get(), &secret, nonce) }
+    }
+}
+
+impl WebhookContext {
+    /// The text of a stored app secret.
+    pub(crate) fn reveal_app_secret(
+        &self,
+        account: AccountId,
+        stored: &StoredSecret,
+    ) -> Result<Redacted, DecryptError> {
+        let secret = self.keyring.decrypt(account.get(), stored)?;
+        Ok(Redacted(secret.reveal_app_secret()))
     }
 }
 

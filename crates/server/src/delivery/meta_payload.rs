@@ -40,7 +40,12 @@ pub(super) fn body(account: AccountId, event: &Event, version: Option<&Version>)
         }
         EventSubject::Webhook { .. } => Vec::new(),
     };
-    envelope(account, event.at, &changes)
+    envelope(account, shown_time(event), &changes)
+}
+
+/// The time of an event: on the clock of an emulator account, or real.
+fn shown_time(event: &Event) -> Timestamp {
+    event.emulated_at.unwrap_or(event.at)
 }
 
 /// The request body with these changes of an account.
@@ -102,7 +107,8 @@ fn write_category(
         if let Some(category) = event.reason.as_deref().and_then(Category::parse) {
             value.unescaped("correct_category", category.as_str());
         }
-        let changes_at = event.at.checked_add(CATEGORY_NOTICE).unwrap_or(event.at);
+        let announced_at = shown_time(event);
+        let changes_at = announced_at.checked_add(CATEGORY_NOTICE).unwrap_or(announced_at);
         value.raw("category_update_timestamp", &changes_at.as_second().to_string());
     } else if let Some(previous) = version.and_then(|it| it.previous_category) {
         value.unescaped("previous_category", previous.as_str());
@@ -142,7 +148,7 @@ fn write_status(value: &mut ObjectWriter<'_>, event: &Event, template: &Template
         EventType::Resumed => write_other_info("UNPAUSE", text.unwrap_or("The pause has ended.")),
         EventType::Disabled => {
             write_other_info("DISABLED", text.unwrap_or("The template can no longer be sent."));
-            let date = event.at.as_second();
+            let date = shown_time(event).as_second();
             value.object("disable_info", |info| info.display("disable_date", date));
         }
         _ => {}
@@ -221,6 +227,7 @@ mod tests {
                 status,
             },
             at: Timestamp::from_second(1_000).unwrap(),
+            emulated_at: None,
             actor,
             actor_name: String::new(),
             reason: Some(reason.to_owned()).filter(|it| !it.is_empty()),

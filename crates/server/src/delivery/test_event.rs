@@ -66,6 +66,7 @@ fn sample_event(now: Timestamp) -> Event {
             status: Status::Approved,
         },
         at: now,
+        emulated_at: None,
         actor: Actor::Operator,
         actor_name: String::new(),
         reason: None,

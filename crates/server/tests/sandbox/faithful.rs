@@ -2,13 +2,14 @@
 
 use axum::{
     body::Body,
-    http::{Method, Request, header},
+    http::{Method, Request, StatusCode, header},
 };
-use galley_server::Clock as _;
+use galley_server::{Clock as _, delivery::Secret};
 use galley_store::MessageQuery;
 use serde_json::{Value, json};
 
-use super::emulator::{Emulator, TOKEN, order};
+use super::emulator::{Emulator, PHONE, SECRET, TOKEN, order};
+use crate::deliveries::fake_receiver::keyring;
 
 /// A template that delivers a code.
 fn code(name: &str) -> Value {
@@ -277,15 +278,49 @@ async fn an_override_callback_uri_is_stored_and_ignored() {
         assert_eq!(shown().await["override_callback_uri"], url);
     }
     let webhooks = faithful.store.webhooks(faithful.account).await.unwrap();
-    let enabled = webhooks.iter().filter(|it| it.disabled.is_none());
-    let enabled: Vec<_> = enabled.map(|it| it.id).collect();
-    assert_eq!((webhooks.len(), enabled), (2, vec![callback]), "webhooks go to the callback only");
+    let ids: Vec<_> = webhooks.iter().map(|it| (it.id, it.disabled)).collect();
+    assert_eq!(ids, [(callback, None)], "webhooks go to the callback only");
 
     faithful.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    assert_eq!(shown().await.get("override_callback_uri"), None);
     let webhooks = faithful.store.webhooks(faithful.account).await.unwrap();
     assert_eq!(webhooks.len(), 1);
     assert!(webhooks[0].disabled.is_some(), "the app is not subscribed any more");
     faithful.call(Method::POST, &path, &Value::Null).await.expect_success();
     let webhooks = faithful.store.webhooks(faithful.account).await.unwrap();
     assert_eq!((webhooks[0].id, webhooks[0].disabled), (callback, None));
+}
+
+#[tokio::test]
+async fn the_only_endpoint_in_metas_format_is_the_callback_of_the_app() {
+    let faithful = Emulator::start_faithful().await;
+    let path = format!("/api/v1.0/{PHONE}/{TOKEN}/webhooks");
+    let body = json!({
+        "url": "http://127.0.0.1/meta", "format": "whatsapp", "verify_token": "token",
+    });
+    let created = faithful.call(Method::POST, &path, &body).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.json());
+    let webhooks = faithful.store.webhooks(faithful.account).await.unwrap();
+    assert!(webhooks[0].subscribed);
+    let second = faithful.call(Method::POST, &path, &body).await;
+    assert_eq!(second.status, StatusCode::CONFLICT);
+    assert_eq!(second.json()["type"], "/problems/too-many-webhooks");
+    let own_format = json!({"url": "http://127.0.0.1/galley"});
+    let created = faithful.call(Method::POST, &path, &own_format).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.json());
+}
+
+#[tokio::test]
+async fn the_app_secret_signs_for_every_callback_of_a_client() {
+    let emulator = Emulator::start().await;
+    let secret = Secret::from_app_secret(SECRET).unwrap();
+    let stored = keyring().encrypt(emulator.account.get(), &secret, [4; 24]);
+    assert!(emulator.store.set_app_secret(emulator.account, stored).await.unwrap());
+    let path = format!("/v23.0/{}/subscribed_apps", emulator.account);
+    let body = json!({"override_callback_uri": "http://127.0.0.1/meta", "verify_token": "token"});
+    for _ in 0..2 {
+        let subscribed = emulator.call(Method::POST, &path, &body).await.expect_success();
+        assert_eq!(subscribed["galley_secret"], SECRET);
+        emulator.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    }
 }

@@ -127,7 +127,7 @@ async fn a_status_webhook_is_repeated_dropped_or_reordered() {
 }
 
 #[tokio::test]
-async fn template_webhooks_announce_a_category_with_real_times() {
+async fn template_webhooks_have_the_times_of_the_clock() {
     let emulator = Emulator::start().await;
     let endpoint = emulator.register().await;
     emulator.advance("31536000s").await;
@@ -135,9 +135,17 @@ async fn template_webhooks_announce_a_category_with_real_times() {
     while deliver(&emulator, endpoint).await == DeliveryStepOutcome::Delivered {}
     let requests = emulator.receiver.take();
     let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
-    let now = 1_794_744_000; // 2026-11-15T12:00:00Z
+    let now = 1_794_744_000 + 31_536_000; // 2026-11-15T12:00:00Z and a year
     assert_eq!(body["entry"][0]["time"], now);
     let value = &body["entry"][0]["changes"][0]["value"];
     assert_eq!(value["correct_category"], "MARKETING");
     assert_eq!(value["category_update_timestamp"], now + 86_400);
+
+    // A step that is applied late has the time at which it was due.
+    emulator.advance("172800s").await;
+    while deliver(&emulator, endpoint).await == DeliveryStepOutcome::Delivered {}
+    let requests = emulator.receiver.take();
+    let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
+    assert_eq!(body["entry"][0]["changes"][0]["value"]["new_category"], "MARKETING");
+    assert_eq!(body["entry"][0]["time"], now + 86_400);
 }

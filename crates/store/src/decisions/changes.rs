@@ -12,6 +12,7 @@ use galley_domain::{
     rulebook::Category,
     template::lifecycle::{EventType, State, Trigger},
 };
+use jiff::Timestamp;
 
 pub(crate) use self::{
     deletions::{Initiator, deleted, plan_deletions},
@@ -29,6 +30,8 @@ pub(crate) struct Planned {
     /// Its category after the change.
     pub(crate) category: Category,
     event: EventType,
+    /// The time of the clock of an emulator account.
+    emulated_at: Option<Timestamp>,
 }
 
 /// Plans a change of the stored template, or refuses it. `emulation`: how an emulator account decides.
@@ -51,7 +54,8 @@ pub(crate) fn plan(
     };
     let (next, event) = applied.map_err(ChangeOutcome::InvalidTransition)?;
     let category = before.template.category();
-    Ok(Planned { before, next, category, event })
+    let emulated_at = emulation.map(|it| it.now);
+    Ok(Planned { before, next, category, event, emulated_at })
 }
 
 impl Planned {
@@ -94,6 +98,7 @@ impl Planned {
             template: change.id,
             version: self.next.version,
             at: change.at,
+            emulated_at: self.emulated_at,
             actor: change.actor,
             category: self.category,
             status: self.next.status(),

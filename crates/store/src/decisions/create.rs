@@ -66,6 +66,8 @@ pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> New
         template: created.id,
         version: 1,
         at: new.at,
+        // No webhook tells of a template that waits for its review.
+        emulated_at: None,
         actor: new.actor,
         category: created.category,
         status: created.status,

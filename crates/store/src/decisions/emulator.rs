@@ -18,7 +18,7 @@ pub(crate) use self::{
     script::{LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, locked_name, name_lock},
     statuses::{EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage},
 };
-use crate::{EmulatorWork, StoreError, stored_row::StoredRow};
+use crate::{EmulatedApp, EmulatorWork, StoreError, StoredSecret, stored_row::StoredRow};
 
 /// How an emulator account decides on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,14 @@ impl Emulation {
 /// The clock in a row with the columns `at` and `since`.
 pub(crate) fn clock(row: &impl StoredRow) -> Result<Clock, StoreError> {
     Ok(Clock { at: row.timestamp("at")?, since: row.optional_timestamp("since")? })
+}
+
+/// The app in a row with the columns `secret` and `callback_override`.
+pub(crate) fn app(row: &impl StoredRow) -> Result<EmulatedApp, StoreError> {
+    Ok(EmulatedApp {
+        secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
+        callback_override: row.value("callback_override")?,
+    })
 }
 
 impl EmulatorWork<AccountId> {

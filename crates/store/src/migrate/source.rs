@@ -21,13 +21,14 @@ const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// Small tables that change with every relevant write. The fingerprint covers all their rows; of
 /// the other tables it covers the number of rows.
-const FINGERPRINTED_TABLES: [&str; 8] = [
+const FINGERPRINTED_TABLES: [&str; 9] = [
     "account",
     "credential",
     "credential_epoch",
     "webhook",
     "emulator_clock",
     "review_rules",
+    "emulated_app",
     "fault",
     "status_cursor",
 ];

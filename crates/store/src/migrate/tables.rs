@@ -55,7 +55,7 @@ const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template 
      ON owner = account.id)";
 
 /// The tables to copy. Referenced tables come before those that reference them.
-pub(super) static TABLES: [Table; 23] = [
+pub(super) static TABLES: [Table; 24] = [
     Table::new(
         "account",
         1,
@@ -163,6 +163,7 @@ pub(super) static TABLES: [Table; 23] = [
             "at",
             "actor",
             "webhook_id",
+            "emulated_at",
             "type",
             "category",
             "status",
@@ -247,6 +248,7 @@ pub(super) static TABLES: [Table; 23] = [
         &["account_id", "at", "since", "last_message", "last_sent_at", "last_fault"],
     ),
     Table::new("review_rules", 1, &["account_id", "document"]),
+    Table::new("emulated_app", 1, &["account_id", "secret", "callback_override"]),
     Table::new(
         "script_step",
         1,

@@ -1,6 +1,7 @@
 //! Emulator accounts, as SQL: their clocks, and the settings that their users change. Clocks are
 //! locked after the account, if both are.
 
+mod app;
 mod faults;
 mod messages;
 mod script;
@@ -30,9 +31,9 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatorStore, EmulatorWork, MessageQuery,
-    NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError, StoredFault,
-    StoredMessage, WebhookKey, decisions::emulator,
+    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
+    MessageQuery, NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError,
+    StoredFault, StoredMessage, StoredSecret, WebhookKey, decisions::emulator,
 };
 
 #[async_trait]
@@ -86,6 +87,27 @@ impl EmulatorStore for PostgresStore {
         rules: ReviewRules,
     ) -> Result<bool, StoreError> {
         transact!(self, tx => script::set_rules(tx, account, &rules))
+    }
+
+    async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError> {
+        let row = self.pools.read_one(app::READ, &[&key(account.get())]).await?;
+        row.as_ref().map_or_else(|| Ok(EmulatedApp::default()), emulator::app)
+    }
+
+    async fn set_app_secret(
+        &self,
+        account: AccountId,
+        secret: StoredSecret,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => app::set_secret(tx, account, &secret))
+    }
+
+    async fn set_callback_override(
+        &self,
+        account: AccountId,
+        url: Option<String>,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => app::set_override(tx, account, url.as_deref()))
     }
 
     async fn create_fault(
@@ -206,6 +228,7 @@ pub(super) async fn delete_account(
     for statement in [
         // The clock is locked before the messages are read: no other message follows.
         "DELETE FROM emulator_clock WHERE account_id = $1",
+        "DELETE FROM emulated_app WHERE account_id = $1",
         "DELETE FROM review_rules WHERE account_id = $1",
         "DELETE FROM script_step WHERE account_id = $1",
         "DELETE FROM name_lock WHERE account_id = $1",

@@ -71,7 +71,8 @@ impl EventStore for PostgresStore {
 }
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
-     category, status, reason, trace) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+     category, status, reason, trace, emulated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+     $11, $12)";
 
 pub(super) async fn append(
     transaction: &mut Transaction,
@@ -90,6 +91,7 @@ pub(super) async fn append(
         &event.status.as_str(),
         &event.reason,
         &event.trace.as_ref().map(TraceContext::stored),
+        &event.emulated_at.map(millis),
     ];
     transaction.execute(APPEND, values).await.map(drop)
 }
@@ -120,7 +122,8 @@ pub(super) fn append_disabled(
 
 /// All columns of an event. Name and language never change, so they come from the template.
 pub(super) const EVENT: &str = "e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
-     e.category, e.status, e.reason, e.webhook_id, e.origin, e.trace, coalesce(c.name, '') AS actor_name \
+     e.category, e.status, e.reason, e.webhook_id, e.origin, e.trace, \
+     e.emulated_at, coalesce(c.name, '') AS actor_name \
      FROM event e LEFT JOIN template t ON t.id = e.template_id LEFT JOIN credential c \
      ON c.id = e.actor";
 

@@ -8,10 +8,19 @@ use galley_domain::{
     },
     id::{AccountId, TemplateId},
     rulebook::Category,
+    webhook::Format,
 };
 use jiff::Timestamp;
 
-use crate::Webhook;
+use crate::{Account, StoredSecret, Webhook};
+
+impl Account {
+    /// Whether an endpoint of this format is the callback of the account's app. A faithful account
+    /// has no other endpoints in Meta's format.
+    pub fn is_app_callback(&self, format: Format) -> bool {
+        format == Format::Whatsapp && self.emulator.is_some_and(|kind| kind.faithful)
+    }
+}
 
 /// The result of [`change_clock`](crate::EmulatorStore::change_clock).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +49,15 @@ pub struct EmulatorWork<T> {
     pub now: Vec<T>,
     /// The earliest real time at which more work is due.
     pub next_at: Option<Timestamp>,
+}
+
+/// The app of an emulator account, to which clients subscribe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmulatedApp {
+    /// The secret that signs its webhooks, if one was chosen.
+    pub secret: Option<StoredSecret>,
+    /// The address with which a client of a faithful account wants to override the app's callback.
+    pub callback_override: Option<String>,
 }
 
 /// The result of [`create_fault`](crate::EmulatorStore::create_fault).

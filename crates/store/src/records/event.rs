@@ -20,6 +20,9 @@ pub struct Event {
     pub subject: EventSubject,
     /// The time of the event.
     pub at: Timestamp,
+    /// That time on the clock of an emulator account. Events that are about other things than
+    /// templates, and creations, have none.
+    pub emulated_at: Option<Timestamp>,
     /// Who caused it.
     pub actor: Actor,
     /// The present name of the actor's token; empty without one.

@@ -1,5 +1,6 @@
 //! SQL for emulator accounts: their clocks, and the settings that their users change.
 
+mod app;
 mod faults;
 mod messages;
 mod script;
@@ -26,9 +27,9 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatorStore, EmulatorWork, MessageQuery,
-    NewMessage, ReadKind, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError,
-    StoredFault, StoredMessage, WebhookKey, decisions::emulator,
+    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
+    MessageQuery, NewMessage, ReadKind, RecordStatusesOutcome, StatusCursor, StatusLease,
+    StoreError, StoredFault, StoredMessage, StoredSecret, WebhookKey, decisions::emulator,
 };
 
 #[async_trait]
@@ -71,6 +72,26 @@ impl EmulatorStore for SqliteStore {
         rules: ReviewRules,
     ) -> Result<bool, StoreError> {
         self.writer.write(move |batch| script::set_rules(batch, account, &rules)).await
+    }
+
+    async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError> {
+        self.point_readers.read(|connection| app::read(connection, account))
+    }
+
+    async fn set_app_secret(
+        &self,
+        account: AccountId,
+        secret: StoredSecret,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| app::set_secret(batch, account, &secret)).await
+    }
+
+    async fn set_callback_override(
+        &self,
+        account: AccountId,
+        url: Option<String>,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| app::set_override(batch, account, url.as_deref())).await
     }
 
     async fn create_fault(
@@ -216,6 +237,7 @@ const MESSAGES_DELETED_WITH_ACCOUNT: i64 = 1_000;
 pub(super) fn delete_account(batch: &Batch<'_>, account: AccountId) -> Result<(), StoreError> {
     for statement in [
         "DELETE FROM emulator_clock WHERE account_id = ?1",
+        "DELETE FROM emulated_app WHERE account_id = ?1",
         "DELETE FROM review_rules WHERE account_id = ?1",
         "DELETE FROM script_step WHERE account_id = ?1",
         "DELETE FROM name_lock WHERE account_id = ?1",

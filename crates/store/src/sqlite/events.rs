@@ -93,6 +93,12 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     let trace = event.trace.as_ref().map_or(ValueRef::Null, |it| ValueRef::Blob(it.stored()));
     let values = values.into_iter().chain([checksum, trace]).map(ToSqlOutput::Borrowed);
     batch.templates.append.execute(params_from_iter(values))?;
+    if let Some(emulated_at) = event.emulated_at {
+        batch
+            .connection()
+            .prepare_cached("UPDATE event SET emulated_at = ?3 WHERE account_id = ?1 AND seq = ?2")?
+            .execute([key(event.account.get()), key(seq), millis(emulated_at)])?;
+    }
     Ok(())
 }
 
@@ -129,7 +135,7 @@ pub(super) fn append_disabled(
 const SELECT: &str = concat!(
     "SELECT e.seq, e.type, e.template_id, e.version, e.at, e.actor, t.name, t.language, \
      e.category, e.status, e.reason, e.webhook_id, e.origin, e.is_intact, t.is_intact, \
-     e.account_id, e.trace, coalesce(c.name, '') AS actor_name \
+     e.account_id, e.trace, e.emulated_at, coalesce(c.name, '') AS actor_name \
      FROM (SELECT *, checksum IS ",
     event_checksum!(),
     " AS is_intact FROM event) e LEFT JOIN (SELECT id, name, language, checksum IS ",

@@ -13,8 +13,9 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatorWork, MessageQuery, NewMessage,
-    RecordStatusesOutcome, StatusLease, StoreError, StoredFault, StoredMessage, WebhookKey,
+    ChangeClockOutcome, CreateFaultOutcome, DueSteps, EmulatedApp, EmulatorWork, MessageQuery,
+    NewMessage, RecordStatusesOutcome, StatusLease, StoreError, StoredFault, StoredMessage,
+    StoredSecret, WebhookKey,
 };
 
 /// How many steps of review scripts one transaction applies.
@@ -58,6 +59,24 @@ pub trait EmulatorStore: Send + Sync {
         &self,
         account: AccountId,
         rules: ReviewRules,
+    ) -> Result<bool, StoreError>;
+
+    /// The app of an emulator account.
+    async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError>;
+
+    /// Sets the secret that signs the webhooks of the app; `false` if the account is not an emulator.
+    async fn set_app_secret(
+        &self,
+        account: AccountId,
+        secret: StoredSecret,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets the address with which a client wants to override the callback of the app; `false` if
+    /// the account is not an emulator.
+    async fn set_callback_override(
+        &self,
+        account: AccountId,
+        url: Option<String>,
     ) -> Result<bool, StoreError>;
 
     /// Adds a fault.

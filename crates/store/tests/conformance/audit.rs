@@ -65,12 +65,13 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     count_templates credential credential_epoch credentials deliveries events has_had_accounts \
     idempotency_record languages list media media_chunk name_conflict newest_event phone_owner phones ping \
     poll_events sample session statistics template template_with_text translations upload version versions \
-    accounts_with_due_steps emulator_clock endpoints_with_statuses faults messages review_rules \
+    accounts_with_due_steps emulated_app emulator_clock endpoints_with_statuses faults messages review_rules \
     webhook webhooks webhooks_with_work";
 
 /// Methods of emulator accounts, which are for tests only.
 const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault decide_fault \
-    delete_faults lease_statuses record_statuses set_review_rules";
+    delete_faults lease_statuses record_statuses set_app_secret \
+    set_callback_override set_review_rules";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \

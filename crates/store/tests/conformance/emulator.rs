@@ -14,8 +14,8 @@ use galley_domain::{
 };
 use galley_store::{
     Author, ChangeClockOutcome, CreateAccountOutcome, CreateFaultOutcome, DeleteAccountOutcome,
-    DueSteps, EmulatorWork, MessageQuery, NewAccount, NewMessage, NewTemplate, NewUpload,
-    SetReviewOutcome, StoredTemplate, TemplateChange,
+    DueSteps, EmulatedApp, EmulatorWork, MessageQuery, NewAccount, NewMessage, NewTemplate,
+    NewUpload, SetReviewOutcome, StoredSecret, StoredTemplate, TemplateChange,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -142,6 +142,9 @@ pub(crate) async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: 
         !store.set_review_rules(id, rules(r#"{"rules":[{"outcome":"reject"}]}"#)).await.unwrap()
     );
     assert_eq!(store.review_rules(id).await.unwrap(), ReviewRules::default());
+    assert!(!store.set_app_secret(id, StoredSecret(vec![7])).await.unwrap());
+    assert!(!store.set_callback_override(id, Some("https://x/".to_owned())).await.unwrap());
+    assert_eq!(store.emulated_app(id).await.unwrap(), EmulatedApp::default());
     let created = store.create_fault(id, fault(TRUNCATE), noon(0));
     assert_eq!(created.await.unwrap(), CreateFaultOutcome::NotAnEmulator);
     assert_eq!(store.decide_fault(id, Call::Send, Some("a")).await.unwrap(), None);
@@ -150,12 +153,29 @@ pub(crate) async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: 
     assert_eq!(store.apply_due_steps(id, noon(0)).await.unwrap(), DueSteps::default());
 }
 
+pub(crate) async fn the_secret_and_the_override_of_an_app_change_independently(store: &Shared) {
+    let ids = [emulator(store, "a", true).await, emulator(store, "b", true).await];
+    let [mine, other] = ids;
+    let url = "https://shop.example/hook".to_owned();
+    assert!(store.set_callback_override(mine, Some(url.clone())).await.unwrap());
+    for secret in [StoredSecret(vec![7]), StoredSecret(vec![8])] {
+        assert!(store.set_app_secret(mine, secret.clone()).await.unwrap());
+        let app = EmulatedApp { secret: Some(secret), callback_override: Some(url.clone()) };
+        assert_eq!(store.emulated_app(mine).await.unwrap(), app);
+    }
+    assert!(store.set_callback_override(mine, None).await.unwrap());
+    let app = EmulatedApp { secret: Some(StoredSecret(vec![8])), callback_override: None };
+    assert_eq!(store.emulated_app(mine).await.unwrap(), app);
+    assert_eq!(store.emulated_app(other).await.unwrap(), EmulatedApp::default());
+}
+
 pub(crate) async fn deleting_an_emulator_account_deletes_what_only_it_has(store: &Shared) {
     let ids = [emulator(store, "a", true).await, emulator(store, "b", true).await];
     let [mine, other] = ids;
     let set = rules(r#"{"rules":[{"outcome":"pending","after":"1h"}]}"#);
     for id in ids {
         assert!(store.set_review_rules(id, set.clone()).await.unwrap());
+        assert!(store.set_app_secret(id, StoredSecret(vec![7])).await.unwrap());
         let created = store.create_fault(id, fault(TRUNCATE), noon(0));
         assert!(matches!(created.await.unwrap(), CreateFaultOutcome::Created(_)));
         assert!(store.add_message(message(id, 0)).await.unwrap().is_some());
@@ -169,6 +189,7 @@ pub(crate) async fn deleting_an_emulator_account_deletes_what_only_it_has(store:
     assert_eq!(store.delete_account(mine, by).await.unwrap(), DeleteAccountOutcome::Deleted);
     assert_eq!(store.emulator_clock(mine).await.unwrap(), None);
     assert_eq!(store.review_rules(mine).await.unwrap(), ReviewRules::default());
+    assert_eq!(store.emulated_app(mine).await.unwrap(), EmulatedApp::default());
     assert_eq!(store.faults(mine).await.unwrap(), []);
     assert_eq!(store.add_message(message(mine, 3)).await.unwrap(), None);
     assert_eq!(store.messages(mine, ALL_MESSAGES, noon(3)).await.unwrap(), []);

@@ -101,11 +101,11 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
                   DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
                   DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at, \
                   DROP four_eyes, DROP emulator; DROP TABLE console_session, console_link, \
-                  emulator_clock, review_rules, script_step, name_lock, fault, message, \
+                  emulated_app, emulator_clock, review_rules, script_step, name_lock, fault, message, \
                   status_cursor; ALTER TABLE template DROP quality, DROP announced_category; \
                   ALTER TABLE upload DROP emulated_at; \
                   ALTER TABLE credential DROP name, DROP last_used_at; \
-                  ALTER TABLE event DROP trace; DROP TABLE audit; DROP FUNCTION audit_is_append_only; \
+                  ALTER TABLE event DROP trace, DROP emulated_at; DROP TABLE audit; DROP FUNCTION audit_is_append_only; \
                   DROP INDEX template_awaiting_review; \
                   DELETE FROM galley_schema WHERE version >= 3";
     drop(store);

@@ -2,36 +2,36 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use galley_domain::{
-    id::{AccountId, WebhookId},
+    id::AccountId,
     webhook::{Format, Redacted},
 };
 use galley_server::{
     Clock as _,
-    delivery::{NO_CALLBACK, Secret, WebhookContext},
+    delivery::{Secret, WebhookContext},
 };
-use galley_store::{Author, CreateWebhookOutcome, NewWebhook, Store, WebhookChange};
+use galley_store::{Author, CreateWebhookOutcome, NewWebhook, Store, StoreError, StoredSecret};
 
 use crate::{arguments::EmulatorOptions, clock::SystemClock};
 
 /// Pause between two verification requests.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The subscription of the account, which is disabled until a receiver has answered the verification
-/// request. It exists from the beginning, so that the app secret signs the webhooks of every callback.
+/// The app of the account. Its callback is registered when a receiver has answered the verification
+/// request.
 pub(super) struct Callback {
     store: Arc<dyn Store>,
     context: WebhookContext,
     account: AccountId,
-    /// `None` for an app that can never get a callback: a faithful account takes none from clients.
-    webhook: Option<WebhookId>,
     /// URL and verify token.
     receiver: Option<(String, Redacted)>,
+    secret: StoredSecret,
     pub(super) app_secret: String,
 }
 
 impl Callback {
+    /// Chooses the app secret, which signs the webhooks of every callback.
     pub(super) async fn prepare(
         store: Arc<dyn Store>,
         context: WebhookContext,
@@ -43,35 +43,16 @@ impl Callback {
             Secret::from_app_secret(secret).context("GALLEY_WEBHOOK_SECRET")?;
         }
         let receiver = options.callback.clone().zip(options.verify_token.clone().map(Redacted));
-        let url = receiver.as_ref().map_or(NO_CALLBACK, |(url, _)| url).to_owned();
         let secret = context.new_secret(account, Format::Whatsapp, app_secret.as_ref());
-        let app_secret = secret.shown;
-        if receiver.is_none() && options.faithful {
-            return Ok(Self { store, context, account, webhook: None, receiver, app_secret });
-        }
-        let by = Author::operator(SystemClock::new().now());
-        let new = NewWebhook {
-            account,
-            url,
-            events: Vec::new(),
-            format: Format::Whatsapp,
-            subscribed: true,
-            secret: secret.encrypted,
-            by,
-        };
-        let CreateWebhookOutcome::Created(webhook) = store.create_webhook(new).await? else {
-            bail!("the temporary store already has a callback")
-        };
-        let change = WebhookChange { url: None, events: None, disabled: Some(true) };
-        store.change_webhook(account, webhook.id, change, by).await?;
-        let webhook = Some(webhook.id);
-        Ok(Self { store, context, account, webhook, receiver, app_secret })
+        let (secret, app_secret) = (secret.encrypted, secret.shown);
+        store.set_app_secret(account, secret.clone()).await?;
+        Ok(Self { store, context, account, receiver, secret, app_secret })
     }
 
-    /// Sends the verification request until the receiver answers it, then enables the webhooks: a
+    /// Sends the verification request until the receiver answers it, then registers the callback: a
     /// receiver usually starts after the emulator, because it needs its credentials.
     pub(super) async fn register(self) {
-        let (Some((url, token)), Some(webhook)) = (&self.receiver, self.webhook) else { return };
+        let Some((url, token)) = &self.receiver else { return };
         let mut reported = String::new();
         loop {
             match self.context.check_endpoint(self.account, url, Some(token)).await {
@@ -88,14 +69,27 @@ impl Callback {
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        let change = WebhookChange { url: None, events: None, disabled: Some(false) };
-        let by = Author::operator(SystemClock::new().now());
-        match self.store.change_webhook(self.account, webhook, change, by).await {
-            Ok(Some(_)) => {
+        match self.create_webhook(url).await {
+            Ok(CreateWebhookOutcome::Created(_)) => {
                 tracing::info!("the callback is verified: webhooks are sent to it from now on");
             }
-            Ok(None) => {}
+            Ok(_) => {
+                tracing::warn!("the callback is not used: a client has subscribed another URL")
+            }
             Err(error) => tracing::error!(%error, "the callback could not be registered"),
         }
+    }
+
+    async fn create_webhook(&self, url: &str) -> Result<CreateWebhookOutcome, StoreError> {
+        let new = NewWebhook {
+            account: self.account,
+            url: url.to_owned(),
+            events: Vec::new(),
+            format: Format::Whatsapp,
+            subscribed: true,
+            secret: self.secret.clone(),
+            by: Author::operator(SystemClock::new().now()),
+        };
+        self.store.create_webhook(new).await
     }
 }

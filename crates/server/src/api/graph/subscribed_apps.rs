@@ -12,11 +12,11 @@ use super::{app_callback, body::GraphBody, caller::Caller, success};
 use crate::{
     api::{
         auth::Webhooks,
-        json,
+        emulated_app, json,
         problem::{Problem, ProblemKind},
     },
     app::App,
-    delivery::{EndpointError, NO_CALLBACK},
+    delivery::EndpointError,
     json_writer::ObjectWriter,
 };
 
@@ -53,12 +53,12 @@ pub(super) async fn subscribe(
         }
     })?;
     if caller.is_faithful() {
-        let subscription = Subscription { url, verify_token };
-        app_callback::subscribe(&app, &caller, Some(subscription)).await?;
+        app_callback::subscribe(&app, &caller, Some(url)).await?;
         return Ok(success());
     }
     let (format, at) = (Format::Whatsapp, app.clock().now());
-    let secret = app.webhooks().new_secret(account, format, None);
+    let app_secret = emulated_app::secret(&app, &caller.account).await?;
+    let secret = app.webhooks().new_secret(account, format, app_secret.as_ref());
     let new = NewWebhook {
         account,
         url: url.clone(),
@@ -87,11 +87,7 @@ pub(super) async fn list(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    let webhooks = app.store().webhooks(caller.account.id).await?;
-    let is_shown = |webhook: &&Webhook| {
-        if caller.is_faithful() { app_callback::is_override(webhook) } else { webhook.subscribed }
-    };
-    let webhook = webhooks.iter().find(is_shown).filter(|it| it.url != NO_CALLBACK);
+    let webhook = subscribed(&app, &caller).await?;
     let mut out = String::new();
     let mut object = ObjectWriter::open(&mut out);
     object.object("whatsapp_business_api_data", |data| {
@@ -99,9 +95,14 @@ pub(super) async fn list(
         data.unescaped("name", "Galley");
         data.string("link", app.public_url());
     });
-    if let Some(webhook) = webhook {
+    if caller.is_faithful() {
+        let stored = app.store().emulated_app(caller.account.id).await?;
+        if let Some(url) = stored.callback_override {
+            object.string("override_callback_uri", &url);
+        }
+    } else if let Some(webhook) = webhook {
         object.string("override_callback_uri", &webhook.url);
-        if let Some((at, reason)) = webhook.disabled.filter(|_| webhook.subscribed) {
+        if let Some((at, reason)) = webhook.disabled {
             object.timestamp("galley_disabled_at", at);
             object.unescaped("galley_disabled_because", reason.as_str());
         }

@@ -138,6 +138,13 @@ impl Problem {
     }
 
     /// The file has only `length` bytes.
+    pub(crate) fn second_callback(existing: galley_domain::id::WebhookId) -> Self {
+        Self::of(ProblemKind::TooManyWebhooks).detail(format!(
+            "A faithful emulator account has one endpoint in the format whatsapp, the callback of \
+             its app. Change or delete the endpoint {existing}."
+        ))
+    }
+
     pub(crate) fn range_not_satisfiable(length: u64) -> Self {
         Self { extra: Extra::Length(length), ..Self::of(ProblemKind::RangeNotThere) }
     }

@@ -51,6 +51,8 @@ impl Script {
 pub(crate) struct QueuedStep {
     pub(crate) id: i64,
     pub(crate) template: TemplateId,
+    /// On the account's clock.
+    pub(crate) due_at: Timestamp,
     pub(crate) action: Action,
 }
 
@@ -61,6 +63,7 @@ impl QueuedStep {
         Ok(Self {
             id: row.value("id")?,
             template: row.template_id("template_id")?,
+            due_at: row.timestamp("due_at")?,
             action: row.parsed("action", |name| Action::parse(name, argument.as_deref()))?,
         })
     }
@@ -130,8 +133,13 @@ impl ScriptRun {
         }
     }
 
-    /// Applies an action at a real time; `None` if it is skipped.
-    pub(crate) fn apply(&mut self, action: Action, at: Timestamp) -> Option<AppliedStep> {
+    /// Applies an action at a time of the account's clock and a real time; `None` if it is skipped.
+    pub(crate) fn apply(
+        &mut self,
+        action: Action,
+        emulated_at: Timestamp,
+        at: Timestamp,
+    ) -> Option<AppliedStep> {
         let applied = actions::decide(action, self.template)?;
         if applied.after.category != self.template.category {
             self.previous_category = Some(self.template.category);
@@ -150,6 +158,7 @@ impl ScriptRun {
             category: self.template.category,
             kind: applied.event,
             reason: applied.reason,
+            emulated_at,
             at,
         })
     }
@@ -187,6 +196,7 @@ pub(crate) struct AppliedStep {
     category: Category,
     kind: EventType,
     reason: Option<String>,
+    emulated_at: Timestamp,
     at: Timestamp,
 }
 
@@ -199,6 +209,7 @@ impl AppliedStep {
             template: self.template,
             version: self.state.version,
             at: self.at,
+            emulated_at: Some(self.emulated_at),
             actor: Actor::Service,
             category: self.category,
             status: self.state.status(),
@@ -250,13 +261,13 @@ mod tests {
     #[test]
     fn each_step_increases_the_revision_and_a_skipped_one_changes_nothing() {
         let (mut run, at) = (run(), Timestamp::UNIX_EPOCH);
-        assert!(run.apply(Action::Resume, at).is_none());
+        assert!(run.apply(Action::Resume, at, at).is_none());
         assert_eq!((run.revision, run.is_changed), (1, false));
-        let approved = run.apply(Action::Approve, at).unwrap();
+        let approved = run.apply(Action::Approve, at, at).unwrap();
         let event = approved.event();
         assert_eq!((event.kind, event.status), (EventType::Approved, Status::Approved));
         assert_eq!((event.actor, event.reason), (Actor::Service, None));
-        let paused = run.apply(Action::Pause, at).unwrap();
+        let paused = run.apply(Action::Pause, at, at).unwrap();
         assert_eq!(paused.event().status, Status::Paused);
         assert_eq!((run.revision, run.is_changed), (3, true));
         let decision = Some(ScriptDecision { reason: None });
@@ -267,9 +278,9 @@ mod tests {
     #[test]
     fn a_changed_category_has_a_previous_one() {
         let (mut run, at) = (run(), Timestamp::UNIX_EPOCH);
-        run.apply(Action::Approve, at).unwrap();
+        run.apply(Action::Approve, at, at).unwrap();
         let change = Action::ChangeCategory(Category::Authentication);
-        let changed = run.apply(change, at).unwrap();
+        let changed = run.apply(change, at, at).unwrap();
         assert_eq!(changed.event().category, Category::Authentication);
         assert_eq!(run.previous_category, Some(Category::Utility));
         assert_eq!(run.changed_text("{}"), Some(ChangedText { key: None }));

@@ -81,7 +81,7 @@ pub(super) async fn apply_due(
     let Some(clock) = clock.as_ref().map(emulator::clock).transpose()? else {
         return Ok(DueSteps::default());
     };
-    let statement = "SELECT id, template_id, action, argument FROM script_step \
+    let statement = "SELECT id, template_id, due_at, action, argument FROM script_step \
                      WHERE account_id = $1 AND due_at <= $2 ORDER BY due_at, id LIMIT $3";
     let limit = i64::try_from(MAX_STEPS_PER_TRANSACTION + 1).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(account.get()), &millis(clock.now(at)), &limit];
@@ -102,7 +102,7 @@ pub(super) async fn apply_due(
     let mut applied = 0;
     for step in &steps {
         if let Some((run, _)) = runs.get_mut(&step.template)
-            && let Some(event) = run.apply(step.action, at)
+            && let Some(event) = run.apply(step.action, step.due_at, at)
         {
             events::append(transaction, &event.event()).await?;
             applied += 1;
@@ -137,7 +137,7 @@ pub(in crate::postgres) async fn apply_due_of(
     at: Timestamp,
 ) -> Result<bool, StoreError> {
     let Some(Emulation { now, .. }) = emulation else { return Ok(false) };
-    let statement = "SELECT id, template_id, action, argument FROM script_step \
+    let statement = "SELECT id, template_id, due_at, action, argument FROM script_step \
                      WHERE template_id = $1 AND account_id = $2 AND due_at <= $3 \
                      ORDER BY due_at, id";
     let values: Values<'_> = &[&key(id.get()), &key(account.get()), &millis(now)];
@@ -150,20 +150,20 @@ pub(in crate::postgres) async fn apply_due_of(
     };
     let mut run = ScriptRun::of(account, &stored);
     delete_applied(transaction, &steps).await?;
-    apply(transaction, &mut run, steps.iter().map(|step| step.action), at).await?;
+    apply(transaction, &mut run, steps.iter().map(|step| (step.due_at, step.action)), at).await?;
     write(transaction, &run, stored.template.content(), at).await?;
     Ok(run.is_changed)
 }
 
-/// Applies actions, each with its event.
+/// Applies actions at times of the account's clock, each with its event.
 async fn apply(
     transaction: &mut Transaction,
     run: &mut ScriptRun,
-    actions: impl Iterator<Item = Action> + Send,
+    actions: impl Iterator<Item = (Timestamp, Action)> + Send,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    for action in actions {
-        if let Some(step) = run.apply(action, at) {
+    for (emulated_at, action) in actions {
+        if let Some(step) = run.apply(action, emulated_at, at) {
             events::append(transaction, &step.event()).await?;
         }
     }
@@ -220,7 +220,8 @@ async fn start(
 ) -> Result<(), StoreError> {
     let rules = rules(transaction.query_one(RULES, &[&key(account.get())]).await?.as_ref())?;
     let script = Script::new(template, &rules, emulation.now);
-    apply(transaction, run, script.now.into_iter(), at).await?;
+    let now = script.now.into_iter().map(|action| (emulation.now, action));
+    apply(transaction, run, now, at).await?;
     write(transaction, run, template.content(), at).await?;
     let insert = "INSERT INTO script_step (account_id, template_id, due_at, action, argument) \
                   VALUES ($1, $2, $3, $4, $5)";

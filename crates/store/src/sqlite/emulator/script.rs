@@ -96,7 +96,7 @@ pub(super) fn apply_due(
             }
         };
         if let Some((run, _)) = run
-            && let Some(event) = run.apply(step.action, at)
+            && let Some(event) = run.apply(step.action, step.due_at, at)
         {
             events::append(batch, &event.event())?;
             applied += 1;
@@ -133,7 +133,7 @@ fn due_steps(
     now: Timestamp,
 ) -> Result<Vec<QueuedStep>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT id, template_id, action, argument FROM script_step \
+        "SELECT id, template_id, due_at, action, argument FROM script_step \
          WHERE account_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3",
     )?;
     let limit = i64::try_from(MAX_STEPS_PER_TRANSACTION + 1).unwrap_or(i64::MAX);
@@ -155,7 +155,7 @@ pub(in crate::sqlite) fn apply_due_of(
 ) -> Result<bool, StoreError> {
     let Some(Emulation { now, .. }) = emulation else { return Ok(false) };
     let mut query = batch.connection().prepare_cached(
-        "SELECT id, template_id, action, argument FROM script_step \
+        "SELECT id, template_id, due_at, action, argument FROM script_step \
          WHERE template_id = ?1 AND account_id = ?2 AND due_at <= ?3 ORDER BY due_at, id",
     )?;
     let mut rows = query.query([key(id.get()), key(account.get()), millis(now)])?;
@@ -173,7 +173,7 @@ pub(in crate::sqlite) fn apply_due_of(
     for step in &steps {
         delete_step(batch.connection(), step.id)?;
     }
-    apply(batch, &mut run, steps.iter().map(|step| step.action), at)?;
+    apply(batch, &mut run, steps.iter().map(|step| (step.due_at, step.action)), at)?;
     write(batch.connection(), &run, stored.template.content(), at)?;
     Ok(run.is_changed)
 }
@@ -183,15 +183,15 @@ fn delete_step(connection: &Connection, id: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Applies actions, each with its event.
+/// Applies actions at times of the account's clock, each with its event.
 fn apply(
     batch: &mut Batch<'_>,
     run: &mut ScriptRun,
-    actions: impl Iterator<Item = Action>,
+    actions: impl Iterator<Item = (Timestamp, Action)>,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    for action in actions {
-        if let Some(step) = run.apply(action, at) {
+    for (emulated_at, action) in actions {
+        if let Some(step) = run.apply(action, emulated_at, at) {
             events::append(batch, &step.event())?;
         }
     }
@@ -248,7 +248,8 @@ fn start(
 ) -> Result<(), StoreError> {
     let rules = rules(batch.connection(), account)?;
     let script = Script::new(template, &rules, emulation.now);
-    apply(batch, run, script.now.into_iter(), at)?;
+    let now = script.now.into_iter().map(|action| (emulation.now, action));
+    apply(batch, run, now, at)?;
     write(batch.connection(), run, template.content(), at)?;
     let mut insert = batch.connection().prepare_cached(
         "INSERT INTO script_step (account_id, template_id, due_at, action, argument) \

@@ -18,7 +18,7 @@ use crate::{
     api::{
         auth::{Caller, Webhooks},
         body::JsonBody,
-        json,
+        emulated_app, json,
         problem::{Problem, ProblemKind},
         view,
     },
@@ -41,12 +41,19 @@ pub(super) async fn create(
     drop(body);
     check_url(&app, &caller, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
-    let secret = app.webhooks().new_secret(account, format, secret.as_ref());
+    let subscribed = caller.account.is_app_callback(format);
+    let given = match secret {
+        None if subscribed => emulated_app::secret(&app, &caller.account).await?,
+        given => given,
+    };
+    let secret = app.webhooks().new_secret(account, format, given.as_ref());
     let encrypted = secret.encrypted;
     let by = caller.author(at);
-    let new = NewWebhook { account, url, events, format, subscribed: false, secret: encrypted, by };
-    let CreateWebhookOutcome::Created(webhook) = app.store().create_webhook(new).await? else {
-        return Err(Problem::of(ProblemKind::TooManyWebhooks));
+    let new = NewWebhook { account, url, events, format, subscribed, secret: encrypted, by };
+    let webhook = match app.store().create_webhook(new).await? {
+        CreateWebhookOutcome::Created(webhook) => webhook,
+        CreateWebhookOutcome::TooMany => return Err(Problem::of(ProblemKind::TooManyWebhooks)),
+        CreateWebhookOutcome::Subscribed(id) => return Err(Problem::second_callback(id)),
     };
     let body = view::webhook_with_secret(&webhook, &secret.shown, at);
     let mut response = json(StatusCode::CREATED, body);
