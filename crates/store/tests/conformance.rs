@@ -244,6 +244,7 @@ macro_rules! conformance {
                 faults_strike_in_the_order_of_their_creation_until_they_are_spent,
                 concurrent_calls_are_struck_as_often_as_a_fault_says,
                 an_account_has_a_maximum_number_of_faults_and_deletes_them,
+                a_new_fault_replaces_the_oldest_spent_one_if_there_is_no_room,
             }
             emulator_messages {
                 a_message_reads_back_with_its_status_on_the_clock,

@@ -148,7 +148,11 @@ fn recipients_section(page: &mut String) {
 }
 
 fn faults_section(page: &mut String) {
-    let _ = writeln!(page, "\n## Faults\n\nAn account has at most {MAX_FAULTS} faults.\n");
+    let _ = writeln!(
+        page,
+        "\n## Faults\n\nAn account has at most {MAX_FAULTS} faults; beyond that, a new one replaces \
+         the oldest that is spent.\n"
+    );
     object_table(page, &FAULT);
     page.push_str("\n| kind | what happens | calls |\n|---|---|---|\n");
     for value in FaultKind::VALUES {

@@ -65,7 +65,8 @@ pub struct EmulatedApp {
 pub enum CreateFaultOutcome {
     /// The fault was added.
     Created(Box<StoredFault>),
-    /// The account has [`MAX_FAULTS`](galley_domain::emulator::faults::MAX_FAULTS) faults.
+    /// The account has [`MAX_FAULTS`](galley_domain::emulator::faults::MAX_FAULTS) faults that can
+    /// still strike.
     TooMany,
     /// The account is not an emulator.
     NotAnEmulator,

@@ -79,7 +79,7 @@ pub trait EmulatorStore: Send + Sync {
         url: Option<String>,
     ) -> Result<bool, StoreError>;
 
-    /// Adds a fault.
+    /// Adds a fault. If there is no room for it, it replaces the oldest one that is spent.
     async fn create_fault(
         &self,
         account: AccountId,

@@ -74,3 +74,38 @@ pub(crate) async fn an_account_has_a_maximum_number_of_faults_and_deletes_them(s
     assert_eq!(store.faults(other).await.unwrap().len(), 1);
     assert_eq!(store.decide_fault(mine, Call::Create, Some("a")).await.unwrap(), None);
 }
+
+pub(crate) async fn a_new_fault_replaces_the_oldest_spent_one_if_there_is_no_room(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let create =
+        async |document: &str| store.create_fault(mine, fault(document), noon(0)).await.unwrap();
+    let lasting = r#"{"call":"send","kind":"truncate","share":1}"#;
+    for document in [lasting, ONCE, ONCE] {
+        create(document).await;
+    }
+    for _ in 0..2 {
+        let struck = store.decide_fault(mine, Call::Create, None).await.unwrap();
+        assert_eq!(struck, Some(FaultEffect::Truncate));
+    }
+    let numbers = async || {
+        let faults = store.faults(mine).await.unwrap();
+        faults.iter().map(|it| it.number).collect::<Vec<u64>>()
+    };
+    let last = MAX_FAULTS as u64;
+    for number in 4..=last {
+        assert!(matches!(create(lasting).await, CreateFaultOutcome::Created(_)), "{number}");
+    }
+    assert_eq!(
+        numbers().await,
+        (1..=last).collect::<Vec<_>>(),
+        "spent ones stay while there is room"
+    );
+    for number in [last + 1, last + 2] {
+        let CreateFaultOutcome::Created(created) = create(lasting).await else {
+            panic!("{number}")
+        };
+        assert_eq!((created.number, numbers().await.len()), (number, MAX_FAULTS));
+    }
+    assert_eq!(create(lasting).await, CreateFaultOutcome::TooMany, "none is spent");
+    assert_eq!(numbers().await, [1].into_iter().chain(4..=last + 2).collect::<Vec<_>>());
+}

@@ -33,6 +33,10 @@ pub(super) const CAN_STRIKE: &str = concat!(
     " FROM fault WHERE account_id = $1 AND call = $2 AND NOT spent ORDER BY number"
 );
 
+/// Makes room for another fault, if one is spent.
+const DELETE_OLDEST_SPENT: &str = "DELETE FROM fault WHERE account_id = $1 AND number = \
+     (SELECT min(number) FROM fault WHERE account_id = $1 AND spent)";
+
 const LOCK_CLOCK: &str =
     "SELECT last_fault FROM emulator_clock WHERE account_id = $1 FOR NO KEY UPDATE";
 
@@ -47,7 +51,8 @@ pub(super) async fn create(
         return Ok(CreateFaultOutcome::NotAnEmulator);
     };
     let number = number(&row, "last_fault")? + 1;
-    if transaction.query(ALL, &[&own]).await?.len() >= MAX_FAULTS {
+    let is_full = transaction.query(ALL, &[&own]).await?.len() >= MAX_FAULTS;
+    if is_full && transaction.execute(DELETE_OLDEST_SPENT, &[&own]).await? == 0 {
         return Ok(CreateFaultOutcome::TooMany);
     }
     let update = "UPDATE emulator_clock SET last_fault = $2 WHERE account_id = $1";

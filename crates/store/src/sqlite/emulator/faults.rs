@@ -29,11 +29,12 @@ pub(super) fn create(
     )?;
     let mut rows = query.query([key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(CreateFaultOutcome::NotAnEmulator) };
-    if number(row, "count")? >= MAX_FAULTS as u64 {
-        return Ok(CreateFaultOutcome::TooMany);
-    }
+    let is_full = number(row, "count")? >= MAX_FAULTS as u64;
     let number = number(row, "last_fault")? + 1;
     drop(rows);
+    if is_full && !delete_oldest_spent(connection, account)? {
+        return Ok(CreateFaultOutcome::TooMany);
+    }
     connection
         .prepare_cached("UPDATE emulator_clock SET last_fault = ?2 WHERE account_id = ?1")?
         .execute([key(account.get()), key(number)])?;
@@ -52,6 +53,15 @@ pub(super) fn create(
     let counted = CountedFault { fault: fault.clone(), matched: 0 };
     let created_at = Timestamp::from_millisecond(millis(at)).unwrap_or(at);
     Ok(CreateFaultOutcome::Created(Box::new(StoredFault { number, counted, created_at })))
+}
+
+/// Makes room for another fault. Returns whether a fault was spent.
+fn delete_oldest_spent(connection: &Connection, account: AccountId) -> Result<bool, StoreError> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM fault WHERE account_id = ?1 AND number = \
+         (SELECT min(number) FROM fault WHERE account_id = ?1 AND spent)",
+    )?;
+    Ok(delete.execute([key(account.get())])? > 0)
 }
 
 pub(super) fn all(
