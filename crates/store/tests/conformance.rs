@@ -263,6 +263,7 @@ macro_rules! conformance {
                 only_endpoints_in_metas_format_of_emulators_get_statuses,
                 the_statuses_of_a_deleted_endpoint_are_not_recorded,
                 statuses_of_deleted_messages_are_passed_over,
+                an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages,
             }
             uploads {
                 a_file_uploaded_in_parts_reads_back_by_its_handle,

@@ -11,6 +11,7 @@ use super::{
     PostgresStore,
     batch::no_account,
     columns::{get, key, millis, webhook_id},
+    emulator::RESTART_STATUSES,
     events,
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
@@ -226,6 +227,9 @@ pub(super) async fn change(
         &resets_failures,
     ];
     transaction.execute(update, values).await?;
+    if is_enabled {
+        transaction.execute(RESTART_STATUSES, &[&key(id.get()), &key(account.get())]).await?;
+    }
     if is_changed {
         transaction.audit(account, AuditedChange::WebhookChanged(&webhook), by);
     }

@@ -95,7 +95,7 @@ pub struct WebhookChange {
     /// The new event types; an empty list for all.
     pub events: Option<Vec<EventType>>,
     /// Disables or enables the endpoint. An enabled endpoint resumes at its cursor, or at the
-    /// oldest event still stored.
+    /// oldest event still stored; of messages, it gets only the statuses of later ones.
     pub disabled: Option<bool>,
 }
 

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use super::{
     SqliteStore, audit,
     columns::{key, millis},
-    events,
+    emulator, events,
     writer::Batch,
 };
 use crate::{
@@ -184,6 +184,9 @@ pub(super) fn change(
             millis(webhook.updated_at),
             resets_failures,
         ])?;
+    if is_enabled {
+        emulator::restart_statuses(batch.connection(), account, id)?;
+    }
     if is_changed {
         audit::append(batch.connection(), account, AuditedChange::WebhookChanged(&webhook), by)?;
     }

@@ -206,3 +206,38 @@ pub(crate) async fn statuses_of_deleted_messages_are_passed_over(store: &Shared)
     assert_eq!(due.statuses[0].status, MessageStatus::Sent);
     assert_eq!(due.statuses[0].cursor, StatusCursor { sent: 3, delivered: 2, read: 2 });
 }
+
+async fn set_disabled(store: &Shared, account: AccountId, id: WebhookId, disabled: bool, at: i64) {
+    let change = WebhookChange { disabled: Some(disabled), ..WebhookChange::default() };
+    let by = Author::operator(noon(at));
+    store.change_webhook(account, id, change, by).await.unwrap().unwrap();
+}
+
+pub(crate) async fn an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages(
+    store: &Shared,
+) {
+    let mine = emulator(store, "a", false).await;
+    let again = registered(store, mine, 0).await.id;
+    let late = registered(store, mine, 0).await.id;
+    let always = registered(store, mine, 0).await.id;
+    set_disabled(store, mine, late, true, 0).await;
+    send(store, mine, 0, None).await;
+    let StatusLease::Due(due) = lease(store, again, 9, 0).await else { panic!("one is due") };
+    set_disabled(store, mine, again, true, SECOND).await;
+    send(store, mine, 2 * SECOND, None).await;
+    for id in [again, late, always] {
+        set_disabled(store, mine, id, false, 3 * SECOND).await;
+    }
+    let through = due.statuses[0].cursor;
+    let recorded = store.record_statuses(again, noon(MINUTE), through).await.unwrap();
+    assert_eq!(recorded, RecordStatusesOutcome::LeaseLost, "a request before does not count");
+    for id in [again, late] {
+        assert_eq!(receive(store, id, 10 * SECOND).await, (Vec::new(), None));
+    }
+    assert_eq!(receive(store, always, 10 * SECOND).await.0.len(), 6, "it was enabled before");
+    assert_eq!(with_work(store, DAY).await, []);
+    send(store, mine, 20 * SECOND, None).await;
+    for id in [again, late, always] {
+        assert_eq!(receive(store, id, 20 * SECOND).await.0, ["20s 3 sent"]);
+    }
+}

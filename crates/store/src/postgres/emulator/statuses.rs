@@ -71,6 +71,13 @@ static MESSAGES: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Lets an endpoint (`$1`) that is enabled get only the statuses of later messages, and ends its
+/// lease. Does nothing for an account (`$2`) that is not an emulator.
+pub(in crate::postgres) const RESTART: &str = "INSERT INTO status_cursor (webhook_id, sent, \
+     delivered, read) SELECT $1, last_message, last_message, last_message FROM emulator_clock \
+     WHERE account_id = $2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
+     delivered = excluded.delivered, read = excluded.read, leased_until = NULL";
+
 pub(super) async fn lease(
     transaction: &mut Transaction,
     id: WebhookId,

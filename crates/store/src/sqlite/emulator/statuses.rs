@@ -139,6 +139,24 @@ fn messages_after(
     Ok(messages)
 }
 
+/// Lets an endpoint that is enabled get only the statuses of later messages, and ends its lease. Does
+/// nothing for an account that is not an emulator.
+pub(in crate::sqlite) fn restart(
+    connection: &Connection,
+    account: AccountId,
+    id: WebhookId,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
+             SELECT ?1, last_message, last_message, last_message FROM emulator_clock \
+             WHERE account_id = ?2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
+             delivered = excluded.delivered, read = excluded.read, leased_until = NULL",
+        )?
+        .execute([key(id.get()), key(account.get())])?;
+    Ok(())
+}
+
 fn write_cursor(
     connection: &Connection,
     id: WebhookId,
