@@ -16,7 +16,9 @@ pub(crate) use self::{
     faults::{FaultDecision, decide, fault},
     messages::{MessageCounter, message, retention_cutoff, sent, stored_callback_data},
     script::{LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, locked_name, name_lock},
-    statuses::{EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage},
+    statuses::{
+        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, latest_due_sends,
+    },
 };
 use crate::{EmulatedApp, EmulatorWork, StoreError, StoredSecret, stored_row::StoredRow};
 

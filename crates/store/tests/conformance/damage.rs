@@ -15,6 +15,7 @@ use galley_store::{
 
 use super::{
     deliveries::{deliver_all, lease, statuses},
+    emulator_statuses::assert_later_messages_are_not_read,
     fixture::{Shared, account, change, create, done, new},
     lists::all,
     uploads::{append, begin, png, upload},
@@ -217,4 +218,13 @@ async fn the_list_of_deliveries_marks_an_event_that_was_damaged_after_its_delive
     assert_eq!(deliver_all(&store, webhook, 10).await, [1, 2]);
     damage(&path, "UPDATE event SET type = 'template.creatfd' WHERE seq = 1");
     assert_damaged_delivery_is_marked(&store, account, webhook).await;
+}
+
+#[tokio::test]
+async fn messages_whose_statuses_are_not_due_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path).unwrap();
+    assert_later_messages_are_not_read(&store, async |statement: &str| damage(&path, statement))
+        .await;
 }

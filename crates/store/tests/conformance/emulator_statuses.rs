@@ -1,5 +1,7 @@
 //! Cases about statuses of messages, which endpoints get.
 
+use std::sync::{Arc, Mutex};
+
 use galley_domain::{
     emulator::messages::MessageStatus,
     id::{AccountId, WebhookId},
@@ -126,7 +128,7 @@ pub(crate) async fn one_of_many_concurrent_workers_gets_the_statuses(store: &Sha
     send(store, mine, 0, None).await;
     let tasks: Vec<_> = (0..12)
         .map(|_| {
-            let store = std::sync::Arc::clone(store);
+            let store = Arc::clone(store);
             tokio::spawn(async move { lease(&store, id, 9, 0).await })
         })
         .collect();
@@ -240,4 +242,62 @@ pub(crate) async fn an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_mess
     for id in [again, late, always] {
         assert_eq!(receive(store, id, 20 * SECOND).await.0, ["20s 3 sent"]);
     }
+}
+
+/// Asserts that a lease reads the due messages and one more. `damage` executes a statement.
+pub(crate) async fn assert_later_messages_are_not_read(
+    store: &Shared,
+    damage: impl AsyncFnOnce(&str),
+) {
+    let mine = emulator(store, "a", false).await;
+    let id = registered(store, mine, 0).await.id;
+    for at in [18_000, 19_500, 20_000, 20_000] {
+        send(store, mine, at, None).await;
+    }
+    let (lines, _) = receive(store, id, 20_000).await;
+    assert_eq!(lines, ["18s 1 sent", "19s 1 delivered", "19s 2 sent", "20s 3 sent", "20s 4 sent"]);
+    damage("UPDATE message SET category = 'unknown' WHERE number = 4").await;
+    let StatusLease::Due(due) = lease(store, id, 9, 20_500).await else { panic!("one is due") };
+    assert_eq!(due.statuses.iter().map(line).collect::<Vec<_>>(), ["20s 2 delivered"]);
+    let through = due.statuses[0].cursor;
+    store.record_statuses(id, noon(20_500 + MINUTE), through).await.unwrap();
+    let next = lease(store, id, 9, 20_600).await;
+    assert_eq!(next, StatusLease::NothingDue(Some(noon(21_000))), "3 and 4 are delivered then");
+}
+
+/// Lets two handles of one store send statuses at the same time, and asserts that each is sent once
+/// and in order.
+pub(crate) async fn assert_two_handles_send_each_status_once_in_order(stores: [Shared; 2]) {
+    let mine = emulator(&stores[0], "a", false).await;
+    let id = registered(&stores[0], mine, 0).await.id;
+    for _ in 1..=40 {
+        send(&stores[0], mine, 0, None).await;
+    }
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let tasks = stores.map(|store| {
+        let sent = Arc::clone(&sent);
+        tokio::spawn(async move {
+            loop {
+                match lease(&store, id, 3, MINUTE).await {
+                    StatusLease::Due(due) => {
+                        sent.lock().unwrap().extend(due.statuses.iter().map(line));
+                        let through = due.statuses.last().unwrap().cursor;
+                        let until = noon(2 * MINUTE);
+                        let recorded = store.record_statuses(id, until, through).await.unwrap();
+                        assert_eq!(recorded, RecordStatusesOutcome::Recorded);
+                    }
+                    StatusLease::NothingDue(None) => break,
+                    StatusLease::NothingDue(Some(_)) => tokio::task::yield_now().await,
+                }
+            }
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let mut expected = Vec::new();
+    for (at, status) in [("0s", "sent"), ("1s", "delivered"), ("3s", "read")] {
+        expected.extend((1..=40).map(|number| format!("{at} {number} {status}")));
+    }
+    assert_eq!(*sent.lock().unwrap(), expected);
 }

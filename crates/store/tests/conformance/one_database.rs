@@ -17,6 +17,9 @@ use tokio_postgres::Client;
 
 use super::{
     deliveries::{deliver, deliver_all, lease},
+    emulator_statuses::{
+        assert_later_messages_are_not_read, assert_two_handles_send_each_status_once_in_order,
+    },
     fixture::{
         Shared, account, change, client, create, done, events, fresh_database, new, noon,
         open_postgres, translation, with_key,
@@ -389,4 +392,19 @@ async fn a_search_in_a_large_account_reads_only_the_matching_templates() {
         }
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_instances_send_each_status_once_and_in_order() {
+    let address = fresh_database().await;
+    let stores = [open_postgres(&address).await, open_postgres(&address).await];
+    assert_two_handles_send_each_status_once_in_order(stores).await;
+}
+
+#[tokio::test]
+async fn messages_whose_statuses_are_not_due_are_not_read() {
+    let address = fresh_database().await;
+    let (store, client) = (open_postgres(&address).await, client(&address).await);
+    let damage = async |statement: &str| client.batch_execute(statement).await.unwrap();
+    assert_later_messages_are_not_read(&store, damage).await;
 }

@@ -10,6 +10,7 @@ use galley_store::{
 };
 
 use super::{
+    emulator_statuses::assert_two_handles_send_each_status_once_in_order,
     fixture::{
         Shared, account, change, create, create_concurrently, done, events, fresh_sqlite, new,
         noon, template_subject,
@@ -446,4 +447,11 @@ async fn a_claim_beyond_the_maximum_queues_no_write() {
     assert_eq!(claim("1").await.unwrap(), AddPhoneOutcome::AlreadyOwned);
     file.execute_batch("ROLLBACK").unwrap();
     assert_eq!(store.phones(account).await.unwrap(), ["1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_send_each_status_once_and_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    assert_two_handles_send_each_status_once_in_order([open(&path), open(&path)]).await;
 }

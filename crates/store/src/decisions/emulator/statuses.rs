@@ -31,6 +31,13 @@ fn offsets() -> [SignedDuration; POSITIONS] {
     std::array::from_fn(|position| steps[position].after)
 }
 
+/// For each position, the time of the latest send whose status is due at a time of the account's
+/// clock. No message is sent before the one with the number before, so the first message after that
+/// time ends the search for due ones.
+pub(crate) fn latest_due_sends(now: Timestamp) -> [Timestamp; POSITIONS] {
+    offsets().map(|offset| now.checked_sub(offset).unwrap_or(Timestamp::MIN))
+}
+
 impl StatusCursor {
     /// The cursor of an endpoint that gets only the statuses of messages after this one.
     pub(crate) fn after(number: u64) -> Self {
@@ -103,7 +110,7 @@ impl EndpointStatuses {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SentMessage {
     number: u64,
-    sent_at: Timestamp,
+    pub(crate) sent_at: Timestamp,
     failure: Option<u32>,
     phone: String,
     to: String,
@@ -135,7 +142,8 @@ pub(crate) struct PendingStatuses {
     pub(crate) cursor: StatusCursor,
     /// The number of the account's newest message.
     pub(crate) last_message: u64,
-    /// For each position, at most `limit` messages beyond the cursor, in the order of their numbers.
+    /// For each position, the messages beyond the cursor whose status is due, and the next one, in the
+    /// order of their numbers; at most `limit`.
     pub(crate) messages: [Vec<SentMessage>; POSITIONS],
     pub(crate) limit: usize,
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError, Webhook, WebhookKey,
     decisions::emulator::{
-        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock,
+        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
     },
     postgres::{
         batch::no_account,
@@ -61,12 +61,15 @@ static CLOCK: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Messages beyond a cursor (`$2`), up to the newest one (`$3`) that the clock's row was read with:
-/// all positions are read from the same messages, although others are sent meanwhile.
+/// Messages beyond a cursor (`$2`), up to the first one that was sent after a time (`$5`), at most
+/// `$4`. None is newer than the newest one (`$3`) that the clock's row was read with: all positions are
+/// read from the same messages, although others are sent meanwhile.
 static MESSAGES: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "SELECT {} FROM message WHERE account_id = $1 AND number > $2 AND number <= $3 \
-         ORDER BY number LIMIT $4",
+        "SELECT {} FROM message WHERE account_id = $1 AND number > $2 AND number <= coalesce( \
+         (SELECT number FROM (SELECT number, sent_at FROM message WHERE account_id = $1 AND \
+         number > $2 AND number <= $3 ORDER BY number LIMIT $4) AS first WHERE sent_at > $5 \
+         ORDER BY number LIMIT 1), $3) ORDER BY number LIMIT $4",
         SentMessage::COLUMNS
     )
 });
@@ -100,14 +103,16 @@ pub(super) async fn lease(
         return Ok(nothing_due(transaction, Some(until)));
     }
     let (clock, last_message) = (clock(&row)?, number(&row, "last_message")?);
+    let now = clock.now(at);
     let mut messages = [const { Vec::new() }; _];
-    for (messages, after) in messages.iter_mut().zip(cursor.numbers()) {
-        *messages =
-            messages_after(transaction, webhook.account, (after, last_message), limit).await?;
+    let positions = cursor.numbers().into_iter().zip(latest_due_sends(now));
+    for (messages, (after, latest)) in messages.iter_mut().zip(positions) {
+        let range = (after, last_message);
+        *messages = messages_after(transaction, webhook.account, range, latest, limit).await?;
     }
     let pending =
         PendingStatuses { account: webhook.account, cursor, last_message, messages, limit };
-    let next = pending.next(clock.now(at));
+    let next = pending.next(now);
     if next.statuses.is_empty() {
         if next.cursor != cursor {
             write_cursor(transaction, id, next.cursor).await?;
@@ -166,13 +171,15 @@ async fn messages_after(
     transaction: &Transaction,
     account: AccountId,
     (after, through): (u64, u64),
+    latest: Timestamp,
     limit: usize,
 ) -> Result<Vec<SentMessage>, StoreError> {
     if after >= through {
         return Ok(Vec::new());
     }
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: Values<'_> = &[&key(account.get()), &key(after), &key(through), &limit];
+    let values: Values<'_> =
+        &[&key(account.get()), &key(after), &key(through), &limit, &millis(latest)];
     transaction.query(&MESSAGES, values).await?.iter().map(SentMessage::read).collect()
 }
 

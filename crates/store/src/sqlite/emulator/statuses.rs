@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use crate::{
     DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError, WebhookKey,
     decisions::emulator::{
-        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock,
+        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
     },
     sqlite::{
         columns::{account_id, key, millis, number, optional_timestamp, webhook_id},
@@ -73,13 +73,15 @@ pub(super) fn lease(
         return Ok(StatusLease::NothingDue(Some(until)));
     }
     let cursor = cursor(connection, (webhook.account, id), webhook.created_at)?;
+    let now = clock.now(at);
     let mut messages = [const { Vec::new() }; _];
-    for (messages, number) in messages.iter_mut().zip(cursor.numbers()) {
-        *messages = messages_after(connection, webhook.account, number, limit)?;
+    let positions = cursor.numbers().into_iter().zip(latest_due_sends(now));
+    for (messages, (number, latest)) in messages.iter_mut().zip(positions) {
+        *messages = messages_after(connection, webhook.account, number, latest, limit)?;
     }
     let pending =
         PendingStatuses { account: webhook.account, cursor, last_message, messages, limit };
-    let next = pending.next(clock.now(at));
+    let next = pending.next(now);
     if next.statuses.is_empty() {
         if next.cursor != cursor {
             write_cursor(connection, id, next.cursor)?;
@@ -120,10 +122,12 @@ fn cursor(
     Ok(StatusCursor::after(newest))
 }
 
+/// The messages beyond a number, up to the first one that was sent after `latest`, at most `limit`.
 fn messages_after(
     connection: &Connection,
     account: AccountId,
     number: u64,
+    latest: Timestamp,
     limit: usize,
 ) -> Result<Vec<SentMessage>, StoreError> {
     let mut query = connection.prepare_cached(&format!(
@@ -134,7 +138,12 @@ fn messages_after(
     let mut rows = query.query(params![key(account.get()), key(number), limit])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        messages.push(SentMessage::read(row)?);
+        let message = SentMessage::read(row)?;
+        let is_last = message.sent_at > latest;
+        messages.push(message);
+        if is_last {
+            break;
+        }
     }
     Ok(messages)
 }

@@ -34,6 +34,21 @@ fn pending(cursor: [u64; 3], messages: &[SentMessage], limit: usize) -> PendingS
     }
 }
 
+/// Like [`pending`], as a store reads it at a time of the account's clock: of each position the due
+/// messages and one more.
+fn pending_at(
+    now: Timestamp,
+    cursor: [u64; 3],
+    messages: &[SentMessage],
+    limit: usize,
+) -> PendingStatuses {
+    let mut pending = pending(cursor, messages, limit);
+    for (messages, latest) in pending.messages.iter_mut().zip(latest_due_sends(now)) {
+        messages.truncate(messages.partition_point(|it| it.sent_at <= latest) + 1);
+    }
+    pending
+}
+
 /// The statuses as text, each with the cursor after it.
 fn lines(next: &NextStatuses) -> Vec<String> {
     let line = |it: &DueStatus| {
@@ -120,6 +135,12 @@ fn an_endpoint_has_work_if_a_status_is_due_and_no_other_worker_has_it() {
     assert_eq!([0, 1].map(|second| resting.has_work(at(second))), [false, true]);
 }
 
+#[test]
+fn a_status_is_due_some_time_after_the_send() {
+    assert_eq!(latest_due_sends(at(10)), [at(10), at(9), at(7)]);
+    assert_eq!(latest_due_sends(Timestamp::MIN), [Timestamp::MIN; 3]);
+}
+
 proptest! {
     /// Sends all statuses in batches, and compares them with the timelines of the messages.
     #[test]
@@ -135,7 +156,11 @@ proptest! {
         }
         let (mut cursor, mut now, mut sent) = ([0; 3], 0, Vec::new());
         while cursor != [number; 3] {
-            let next = pending(cursor, &messages, limit).next(at(now));
+            let next = pending_at(at(now), cursor, &messages, limit).next(at(now));
+            // The messages that are not due make no difference.
+            let of_all = pending(cursor, &messages, limit).next(at(now));
+            prop_assert_eq!(&next.statuses, &of_all.statuses);
+            prop_assert_eq!(next.cursor, of_all.cursor);
             prop_assert!(next.statuses.len() <= limit);
             let before = cursor;
             cursor = next.statuses.last().map_or(next.cursor, |it| it.cursor).numbers();
