@@ -6,6 +6,7 @@ mod delivery;
 mod delivery_scheduler;
 mod endpoint_pace;
 mod maintenance;
+mod poll_interval;
 mod script_runner;
 mod statistics;
 mod status_sender;

@@ -12,16 +12,14 @@ use tokio::{
 
 use super::{
     delivery::{DeliveryStepOutcome, attempt_delivery, lease_next},
-    endpoint_pace::EndpointPace,
+    endpoint_pace::{EndpointPace, Paces},
+    poll_interval::{pause_after_poll, wait_until_due},
 };
 use crate::{app::App, observability::metrics::Metrics};
 
 /// Maximum concurrent deliveries to all endpoints together; the accounts share them. Each uses a file
 /// descriptor.
 const MAX_DELIVERIES: usize = 512;
-
-/// Number of remembered paces up to which those of endpoints without deliveries are not dropped.
-const MAX_UNCHECKED_PACES: usize = 1_024;
 
 /// Interval at which an endpoint with running deliveries is checked for further due events.
 const ENDPOINT_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -31,13 +29,6 @@ const ERROR_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause of an endpoint whose secret cannot be decrypted.
 const SIGNING_ERROR_PAUSE: Duration = Duration::from_secs(30);
-
-/// Bounds of the interval between two polls for due deliveries.
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Poll interval as a multiple of the last poll's duration.
-const POLL_INTERVAL_FACTOR: u32 = 9;
 
 /// The value of the metric label `worker` for panics in the tasks of the scheduler: the task of an
 /// endpoint, or one attempt. It is not the scheduler's own label, because the scheduler goes on.
@@ -62,23 +53,16 @@ pub async fn run_delivery_scheduler(app: App) {
             WebhooksWithWork::default()
         });
         for endpoint in due.now {
-            if scheduler.paces.get(&endpoint).is_some_and(EndpointPace::is_paused) {
+            if scheduler.paces.is_paused(endpoint) {
                 continue;
             }
             scheduler.active.entry(endpoint).or_insert_with(|| {
-                let pace = scheduler.paces.remove(&endpoint);
+                let pace = scheduler.paces.take(endpoint);
                 let pace = pace.unwrap_or_else(|| EndpointPace::new(per_second));
                 deliveries.spawn(deliver_to(app.clone(), endpoint, pace, slots.clone())).id()
             });
         }
-        let next = due.next_at.map_or(MAX_POLL_INTERVAL, |next| {
-            Duration::try_from(next.duration_since(now))
-                .unwrap_or_default()
-                .clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
-        });
-        // Under load new events arrive all the time. Poll less often the longer a poll takes.
-        let pause =
-            (started.elapsed() * POLL_INTERVAL_FACTOR).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
+        let (next, pause) = (wait_until_due(due.next_at, now), pause_after_poll(started.elapsed()));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             _ = draining.changed() => continue,
@@ -99,10 +83,7 @@ pub async fn run_delivery_scheduler(app: App) {
 #[derive(Default)]
 struct Scheduler {
     active: HashMap<WebhookKey, task::Id>,
-    paces: HashMap<WebhookKey, EndpointPace>,
-    /// How many paces the last check kept. The next one is due when there are twice as many, so that
-    /// checks are rare.
-    kept_paces: usize,
+    paces: Paces,
 }
 
 impl Scheduler {
@@ -132,11 +113,7 @@ impl Scheduler {
             }
         };
         self.active.remove(&endpoint);
-        self.paces.insert(endpoint, pace);
-        if self.paces.len() > MAX_UNCHECKED_PACES.max(2 * self.kept_paces) {
-            self.paces.retain(|_, pace| !pace.is_obsolete());
-            self.kept_paces = self.paces.len();
-        }
+        self.paces.put(endpoint, pace);
     }
 }
 
@@ -227,7 +204,7 @@ fn pause_after(outcome: DeliveryStepOutcome) -> Option<Duration> {
 mod tests {
     use galley_domain::id::WebhookId;
 
-    use super::{super::endpoint_pace::MAX_UNUSED, *};
+    use super::*;
     use crate::observability::log_writer::LostLines;
 
     #[tokio::test]
@@ -241,28 +218,8 @@ mod tests {
         let metrics = Metrics::new(&LostLines::default());
         scheduler.finish_endpoint(deliveries.join_next_with_id().await.unwrap(), 50, &metrics);
         assert!(scheduler.active.is_empty());
-        assert!(scheduler.paces[&webhook].is_paused(), "the next task may panic as well");
+        assert!(scheduler.paces.is_paused(webhook), "the next task may panic as well");
         assert_eq!(metrics.worker_restarts(DELIVERY_TASK).get(), 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_paces_of_endpoints_without_deliveries_are_dropped() {
-        let (mut deliveries, mut scheduler) = (JoinSet::new(), Scheduler::default());
-        let metrics = Metrics::new(&LostLines::default());
-        let account = AccountId::new(1).unwrap();
-        let mut finish = async |numbers: std::ops::RangeInclusive<u64>| {
-            for id in numbers {
-                let webhook = WebhookKey { account, id: WebhookId::new(id).unwrap() };
-                deliveries.spawn(async move { (webhook, EndpointPace::new(50)) });
-                let ended = deliveries.join_next_with_id().await.unwrap();
-                scheduler.finish_endpoint(ended, 50, &metrics);
-            }
-            scheduler.paces.len()
-        };
-        assert_eq!(finish(1..=1_000).await, 1_000);
-        tokio::time::advance(MAX_UNUSED + Duration::from_secs(1)).await;
-        assert_eq!(finish(1_001..=1_024).await, 1_024, "checks are rare");
-        assert_eq!(finish(1_025..=1_025).await, 25, "the others were used within ten minutes");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! How fast one endpoint gets deliveries: how many per second, and how many at the same time.
+//! How fast one endpoint gets requests: how many per second, and how many at the same time.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
+use galley_store::WebhookKey;
 use tokio::time::Instant;
 
 /// Maximum concurrent deliveries to one endpoint, each for another template.
@@ -12,7 +13,10 @@ const MAX_CONCURRENT: u32 = 8;
 const QUICK_RESPONSE: Duration = Duration::from_secs(1);
 
 /// How long the pace of an endpoint without deliveries is remembered.
-pub(super) const MAX_UNUSED: Duration = Duration::from_mins(10);
+const MAX_UNUSED: Duration = Duration::from_mins(10);
+
+/// Number of remembered paces up to which those of endpoints without deliveries are not dropped.
+const MAX_UNCHECKED_PACES: usize = 1_024;
 
 /// Deliveries that an endpoint may receive in a burst after a quiet period.
 const BURST_DELIVERIES: u32 = 10;
@@ -36,6 +40,13 @@ impl EndpointPace {
         Self { interval, next: now, paused_until: now, response_time: Duration::ZERO }
     }
 
+    /// The pace of an endpoint after a quiet period: it may receive a burst.
+    pub(super) fn rested(per_second: u32) -> Self {
+        let pace = Self::new(per_second);
+        let burst = pace.interval * BURST_DELIVERIES;
+        Self { next: pace.next.checked_sub(burst).unwrap_or(pace.next), ..pace }
+    }
+
     pub(super) fn pause(&mut self, duration: Duration) {
         self.paused_until = Instant::now() + duration;
     }
@@ -45,7 +56,7 @@ impl EndpointPace {
     }
 
     /// Whether the pace has no effect any more: the endpoint got no delivery for a long time.
-    pub(super) fn is_obsolete(&self) -> bool {
+    fn is_obsolete(&self) -> bool {
         self.next.max(self.paused_until).elapsed() > MAX_UNUSED
     }
 
@@ -76,9 +87,70 @@ impl EndpointPace {
     }
 }
 
+/// The paces of the endpoints that get no requests at present.
+#[derive(Default)]
+pub(super) struct Paces {
+    paces: HashMap<WebhookKey, EndpointPace>,
+    /// How many paces the last check kept. The next one is due when there are twice as many, so that
+    /// checks are rare.
+    kept: usize,
+}
+
+impl Paces {
+    pub(super) fn is_paused(&self, endpoint: WebhookKey) -> bool {
+        self.paces.get(&endpoint).is_some_and(EndpointPace::is_paused)
+    }
+
+    /// The pace of an endpoint that gets requests now, if it is remembered.
+    pub(super) fn take(&mut self, endpoint: WebhookKey) -> Option<EndpointPace> {
+        self.paces.remove(&endpoint)
+    }
+
+    /// Remembers the pace of an endpoint, and forgets those that have no effect any more.
+    pub(super) fn put(&mut self, endpoint: WebhookKey, pace: EndpointPace) {
+        self.paces.insert(endpoint, pace);
+        if self.paces.len() > MAX_UNCHECKED_PACES.max(2 * self.kept) {
+            self.paces.retain(|_, pace| !pace.is_obsolete());
+            self.kept = self.paces.len();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use galley_domain::id::{AccountId, WebhookId};
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_paces_of_endpoints_without_deliveries_are_dropped() {
+        let mut paces = Paces::default();
+        let account = AccountId::new(1).unwrap();
+        let mut put = |numbers: std::ops::RangeInclusive<u64>| {
+            for id in numbers {
+                let endpoint = WebhookKey { account, id: WebhookId::new(id).unwrap() };
+                paces.put(endpoint, EndpointPace::new(50));
+            }
+            paces.paces.len()
+        };
+        assert_eq!(put(1..=1_000), 1_000);
+        tokio::time::advance(MAX_UNUSED + Duration::from_secs(1)).await;
+        assert_eq!(put(1_001..=1_024), 1_024, "checks are rare");
+        assert_eq!(put(1_025..=1_025), 25, "the others were used within ten minutes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rested_endpoint_receives_a_burst_at_once() {
+        tokio::time::advance(Duration::from_mins(1)).await;
+        let mut pace = EndpointPace::rested(10);
+        let start = Instant::now();
+        for _ in 0..BURST_DELIVERIES {
+            pace.acquire().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        pace.acquire().await;
+        assert_eq!(start.elapsed(), Duration::from_millis(100));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn deliveries_are_spread_after_a_burst() {

@@ -1,21 +1,12 @@
 //! Applies the steps of review scripts when they are due on the clocks of emulator accounts.
 
-use std::time::Duration;
-
 use galley_domain::id::AccountId;
 use galley_store::{EmulatorWork, StoreError};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::poll_interval::{pause_after_poll, wait_until_due};
 use crate::app::App;
-
-/// Bounds of the interval between two polls. Steps that another process has queued, or whose clock
-/// it has moved, wait for the longest one.
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Poll interval as a multiple of the last poll's duration.
-const POLL_INTERVAL_FACTOR: u32 = 9;
 
 /// Applies due steps until the service drains. Does nothing if the process serves no emulator accounts.
 pub async fn run_script_runner(app: App) {
@@ -42,13 +33,7 @@ pub async fn run_script_runner(app: App) {
                 None
             }
         };
-        let next = next_at.map_or(MAX_POLL_INTERVAL, |next| {
-            let wait = Duration::try_from(next.duration_since(now)).unwrap_or_default();
-            wait.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
-        });
-        // Under load there are changes all the time. Poll less often the longer a poll takes.
-        let pause =
-            (started.elapsed() * POLL_INTERVAL_FACTOR).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
+        let (next, pause) = (wait_until_due(next_at, now), pause_after_poll(started.elapsed()));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             _ = draining.changed() => continue,
