@@ -114,7 +114,7 @@ impl ServiceBuilder {
             },
         );
         let galley = Galley::new(app.clone()).with_cors(self.cors);
-        TestService { store, clock, galley, app, log, _dir: dir }
+        TestService { store, clock, app, galley, log, dir }
     }
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct TestService {
     pub(crate) app: App,
     pub(crate) galley: Galley,
     log: Log,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl TestService {
@@ -141,6 +141,19 @@ impl TestService {
             cors: CorsOrigins::None,
             wrap: Box::new(|store| store),
         }
+    }
+
+    /// Another process that serves the same database and has the same time.
+    pub(crate) fn other_process(&self, webhooks: WebhookContext) -> App {
+        let path = self.dir.path().join("galley.db");
+        let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
+        let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&self.clock);
+        let log = Box::new(Log::default());
+        let writer = LogWriter::start(LogFormat::Json, Arc::clone(&clock), log).unwrap();
+        let access = AccessLog::new(writer, LoggedRequests::Calls);
+        let instance =
+            Instance { id: "other".to_owned(), public_url: String::new(), emulator: true };
+        App::new(Arc::new(store), clock, Limits::default(), access, webhooks, instance)
     }
 
     /// Creates an account and returns its id.

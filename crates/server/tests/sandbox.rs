@@ -6,5 +6,6 @@ pub(crate) mod emulator;
 mod faithful;
 mod faults;
 mod sends;
+mod status_sender;
 mod statuses;
 mod webhook_faults;

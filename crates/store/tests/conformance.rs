@@ -221,6 +221,7 @@ macro_rules! conformance {
                 the_secret_and_the_override_of_an_app_change_independently,
                 deleting_an_emulator_account_deletes_what_only_it_has,
                 an_upload_keeps_its_time_on_the_clock_of_the_account,
+                a_leased_delivery_says_whether_its_account_is_an_emulator,
             }
             emulator_scripts {
                 a_template_is_approved_at_once_and_its_creation_returns_that,

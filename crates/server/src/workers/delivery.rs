@@ -20,7 +20,7 @@ use tracing::field::{Value, display};
 
 use super::webhook_faults::{self, SentRequest};
 use crate::delivery::{
-    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostReport, PostRequest, RetryAfter, meta_payload,
+    DecryptError, MAX_SLOT_WAIT, PostOutcome, PostRequest, RetryAfter, meta_payload,
 };
 use crate::{app::App, event_json, observability::trace_context::TRACEPARENT};
 
@@ -117,20 +117,33 @@ pub(super) async fn attempt_delivery(
         EventSubject::Template { name, .. } => Some(&**name),
         EventSubject::Webhook { .. } => None,
     };
-    let sent = webhook_faults::send(app, &due.webhook, name, request).await;
-    let SentRequest::Posted(PostReport { outcome: response, slot_wait }) = sent else {
-        let recorded = record(app, withheld(due, app.clock().now())).await?;
-        let is_recorded = recorded == RecordAttemptOutcome::Recorded;
-        let step = if is_recorded {
-            DeliveryStepOutcome::Delivered
-        } else {
-            DeliveryStepOutcome::LeaseLost
-        };
-        return Ok(finish(app, step, started).into());
+    let SentRequest { report, followers } = if due.is_emulator {
+        webhook_faults::send(app, &due.webhook, name, request).await
+    } else {
+        app.webhooks().client.post(request).await.into()
     };
-    let response_time = Some(posted.elapsed().saturating_sub(slot_wait));
+    let step = match report {
+        Some(report) => {
+            let response_time = posted.elapsed().saturating_sub(report.slot_wait);
+            record_response(app, due, trace, &report.outcome, response_time).await
+        }
+        None => record_withheld(app, due).await.map(DeliveryStep::from),
+    };
+    let step = step.map(|it| DeliveryStep { outcome: finish(app, it.outcome, started), ..it });
+    webhook_faults::send_followers(app, followers).await;
+    step
+}
+
+/// Records the response to an attempt, or that there was none.
+async fn record_response(
+    app: &App,
+    due: &DueDelivery,
+    trace: Option<TraceContext>,
+    response: &PostOutcome,
+    response_time: Duration,
+) -> Result<DeliveryStep, StoreError> {
     let at = app.clock().now();
-    let (outcome, response_status, failure) = match &response {
+    let (outcome, response_status, failure) = match response {
         PostOutcome::Responded { status, retry_after } => (
             DeliveryOutcome::from_status(*status, retry_after.map(|it| retry_delay(it, at))),
             Some(*status),
@@ -139,12 +152,10 @@ pub(super) async fn attempt_delivery(
         PostOutcome::Failed(failure) => {
             (DeliveryOutcome::NoResponse, None, Some(failure.to_string()))
         }
-        PostOutcome::NotSent => {
-            return Ok(finish(app, DeliveryStepOutcome::Deferred, started).into());
-        }
+        PostOutcome::NotSent => return Ok(DeliveryStepOutcome::Deferred.into()),
     };
     let decision = app.webhooks().schedule.decide(due.attempts + 1, outcome, jitter(app));
-    log_outcome(app, due, trace, &response, decision);
+    log_outcome(app, due, trace, response, decision);
     let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
@@ -166,6 +177,7 @@ pub(super) async fn attempt_delivery(
         },
         RecordAttemptOutcome::Disabled(reason) => {
             let (Webhook { account, id: webhook, .. }, because) = (&due.webhook, reason.as_str());
+            let (trace_id, span_id) = ids(trace);
             tracing::warn!(
                 %account, %webhook, because, trace_id, span_id,
                 "an endpoint was disabled"
@@ -175,22 +187,26 @@ pub(super) async fn attempt_delivery(
         }
         RecordAttemptOutcome::LeaseLost => DeliveryStepOutcome::LeaseLost,
     };
-    Ok(DeliveryStep { outcome: finish(app, step, started), response_time })
+    Ok(DeliveryStep { outcome: step, response_time: Some(response_time) })
 }
 
-/// The attempt of a request that a fault withholds: for the sender it is delivered.
-fn withheld(due: &DueDelivery, at: Timestamp) -> Attempt {
-    Attempt {
+/// Records the attempt of a request that a fault withholds: for the sender it is delivered.
+async fn record_withheld(app: &App, due: &DueDelivery) -> Result<DeliveryStepOutcome, StoreError> {
+    let attempt = Attempt {
         webhook: due.webhook.id,
         seq: due.event.seq,
         lease_until: due.lease_until,
         url: due.webhook.url.clone(),
-        at,
+        at: app.clock().now(),
         outcome: DeliveryOutcome::Accepted,
         response_status: None,
         failure: None,
         decision: RetryDecision::Delivered,
-    }
+    };
+    Ok(match record(app, attempt).await? {
+        RecordAttemptOutcome::Recorded => DeliveryStepOutcome::Delivered,
+        _ => DeliveryStepOutcome::LeaseLost,
+    })
 }
 
 /// Records the metrics of a step that began at `started`.

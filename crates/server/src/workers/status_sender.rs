@@ -1,7 +1,10 @@
 //! The status sender: sends statuses of sandbox messages to all endpoints of emulator accounts
 //! concurrently, one request at a time to each endpoint.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use galley_domain::id::AccountId;
 use galley_store::{FairSlots, WebhookKey};
@@ -11,16 +14,15 @@ use tokio::{
     time::Instant,
 };
 
-use super::statuses::{StatusStepOutcome, send_statuses};
+use super::{
+    endpoint_pace::{EndpointPace, Paces},
+    poll_interval::{MAX_POLL_INTERVAL, pause_after_poll},
+    statuses::{StatusStepOutcome, send_paced},
+};
 use crate::app::App;
 
 /// Maximum concurrent requests to all endpoints together; the accounts share them.
 const MAX_REQUESTS: usize = 128;
-
-/// Bounds of the interval between two polls for due statuses. Sends and changes of clocks in this
-/// process end an interval early; those of other processes are noticed after the longest one.
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause of an endpoint after its first failure. Doubles with every further one.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
@@ -32,6 +34,7 @@ pub async fn run_status_sender(app: App) {
     let slots = FairSlots::adaptive(MAX_REQUESTS);
     let mut tasks = JoinSet::new();
     let mut schedule = Schedule::default();
+    let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = tasks.try_join_next_with_id() {
             schedule.finish(ended);
@@ -40,25 +43,29 @@ pub async fn run_status_sender(app: App) {
             statuses.mark_unchanged();
             schedule.wake();
         }
+        let started = Instant::now();
         match app.store().endpoints_with_statuses(app.clock().now()).await {
             Ok(endpoints) => {
-                schedule.forget_ended_pauses(&endpoints);
+                schedule.forget_ended_pauses(&endpoints.iter().copied().collect());
                 for endpoint in endpoints {
                     if !schedule.is_ready(endpoint) {
                         continue;
                     }
                     let failures = schedule.pauses.remove(&endpoint).map_or(0, |it| it.failures);
-                    let sending = send_to(app.clone(), endpoint, failures, slots.clone());
+                    let pace = schedule.paces.take(endpoint);
+                    let pace = pace.unwrap_or_else(|| EndpointPace::rested(per_second));
+                    let sending = send_to(app.clone(), endpoint, failures, pace, slots.clone());
                     schedule.begin(endpoint, tasks.spawn(sending).id());
                 }
             }
             Err(error) => tracing::warn!(%error, "due statuses could not be queried"),
         }
+        let pause = pause_after_poll(started.elapsed());
         tokio::select! {
-            () = tokio::time::sleep(MIN_POLL_INTERVAL) => {}
+            () = tokio::time::sleep(pause) => {}
             _ = draining.changed() => continue,
         }
-        let next = schedule.next_at(Instant::now() + MAX_POLL_INTERVAL - MIN_POLL_INTERVAL);
+        let next = schedule.next_at(Instant::now() + MAX_POLL_INTERVAL.saturating_sub(pause));
         tokio::select! {
             _ = statuses.changed() => schedule.wake(),
             () = tokio::time::sleep_until(next) => {}
@@ -85,8 +92,17 @@ struct Pause {
 struct Schedule {
     active: HashMap<WebhookKey, Active>,
     pauses: HashMap<WebhookKey, Pause>,
+    /// How fast the endpoints get requests that are not active.
+    paces: Paces,
     /// The number of signals so far.
     signals: u64,
+}
+
+/// What a task that sends to an endpoint returns.
+struct Finished {
+    endpoint: WebhookKey,
+    pause: Pause,
+    pace: EndpointPace,
 }
 
 /// A task that sends to an endpoint.
@@ -116,7 +132,7 @@ impl Schedule {
     }
 
     /// Forgets pauses that have ended, except of the endpoints that have due statuses.
-    fn forget_ended_pauses(&mut self, endpoints: &[WebhookKey]) {
+    fn forget_ended_pauses(&mut self, endpoints: &HashSet<WebhookKey>) {
         let now = Instant::now();
         self.pauses.retain(|endpoint, pause| pause.until > now || endpoints.contains(endpoint));
     }
@@ -126,14 +142,15 @@ impl Schedule {
         self.pauses.values().map(|pause| pause.until).min().map_or(latest, |it| it.min(latest))
     }
 
-    fn finish(&mut self, ended: Result<(task::Id, (WebhookKey, Pause)), JoinError>) {
+    fn finish(&mut self, ended: Result<(task::Id, Finished), JoinError>) {
         match ended {
-            Ok((_, (endpoint, pause))) => {
+            Ok((_, Finished { endpoint, pause, pace })) => {
                 let active = self.active.remove(&endpoint);
                 // A signal during the task may concern what it did not find due.
                 let is_current = active.is_some_and(|it| it.signals == self.signals);
                 let lasts = is_current || pause.failures > 0;
                 self.pauses.insert(endpoint, Pause { lasts, ..pause });
+                self.paces.put(endpoint, pace);
             }
             // The task panicked. The next one may panic as well, so it waits.
             Err(error) => {
@@ -174,15 +191,17 @@ async fn send_to(
     app: App,
     endpoint: WebhookKey,
     mut failures: u32,
+    mut pace: EndpointPace,
     slots: FairSlots<AccountId>,
-) -> (WebhookKey, Pause) {
+) -> Finished {
     let WebhookKey { account, id: webhook } = endpoint;
     loop {
         let _slot = slots.acquire(account).await;
         if app.is_draining() {
-            return (endpoint, Pause::until_due(None, app.clock().now()));
+            let pause = Pause::until_due(None, app.clock().now());
+            return Finished { endpoint, pause, pace };
         }
-        let pause = match send_statuses(&app, webhook).await {
+        let pause = match send_paced(&app, webhook, &mut pace).await {
             Ok(StatusStepOutcome::Sent(_)) => {
                 failures = 0;
                 continue;
@@ -197,7 +216,7 @@ async fn send_to(
                 Pause::after_failure(failures)
             }
         };
-        return (endpoint, pause);
+        return Finished { endpoint, pause, pace };
     }
 }
 
@@ -234,11 +253,11 @@ mod tests {
         assert_eq!(schedule.next_at(far), Instant::now() + Duration::from_millis(300));
         schedule.wake();
         assert!(schedule.is_ready(endpoint()));
-        schedule.forget_ended_pauses(&[]);
+        schedule.forget_ended_pauses(&HashSet::new());
         let due = Instant::now() + Duration::from_millis(300);
         assert_eq!(schedule.next_at(far), due, "the next status is sent in time");
         tokio::time::advance(Duration::from_millis(300)).await;
-        schedule.forget_ended_pauses(&[]);
+        schedule.forget_ended_pauses(&HashSet::new());
         assert_eq!(schedule.next_at(far), far);
         schedule.pauses.insert(endpoint(), Pause::after_failure(0));
         schedule.wake();
@@ -257,7 +276,9 @@ mod tests {
             let until = Instant::now() + MAX_POLL_INTERVAL;
             let pause = Pause { until, failures, lasts: true };
             let mut tasks = JoinSet::new();
-            schedule.begin(endpoint(), tasks.spawn(async move { (endpoint(), pause) }).id());
+            let pace = EndpointPace::rested(50);
+            let finished = Finished { endpoint: endpoint(), pause, pace };
+            schedule.begin(endpoint(), tasks.spawn(async move { finished }).id());
             if is_woken {
                 schedule.wake();
             }
@@ -269,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_whose_task_panics_is_freed_and_paused() {
-        let mut tasks = JoinSet::<(WebhookKey, Pause)>::new();
+        let mut tasks = JoinSet::<Finished>::new();
         let task = tasks.spawn(async { panic!("a bug in the task") });
         let mut schedule = Schedule::default();
         schedule.begin(endpoint(), task.id());

@@ -1,6 +1,8 @@
 //! One step of the status sender: leases the due statuses of sandbox messages for an endpoint, sends
 //! them in order, and records how far the endpoint has got them.
 
+use std::time::Duration;
+
 use galley_domain::{
     emulator::messages::{MAX_STATUSES_PER_REQUEST, MessageStatus},
     id::WebhookId,
@@ -13,15 +15,20 @@ use jiff::Timestamp;
 
 use super::{
     delivery::{LEASE_MARGIN, longest_attempt, record_during_lease, saturating_add},
+    endpoint_pace::EndpointPace,
     webhook_faults::{self, SentRequest},
 };
 use crate::{
     app::App,
-    delivery::{DecryptError, PostOutcome, PostReport, PostRequest, status_payload},
+    delivery::{DecryptError, PostOutcome, PostRequest, status_payload},
 };
 
 /// Maximum number of statuses that one step leases.
 const MAX_LEASED: usize = 1_000;
+
+/// How long one step begins requests. The lease outlasts the last of them and its recording, but not by
+/// much: if the process dies, another one waits for its end.
+const MAX_SENDING_TIME: Duration = Duration::from_secs(5);
 
 /// Up to this number of due statuses, each gets a request of its own. Many receivers read only the
 /// first status of a request; at Meta they notice that only under load.
@@ -42,13 +49,23 @@ pub enum StatusStepOutcome {
     SigningFailed,
 }
 
-/// Sends the due statuses of an endpoint.
+/// Sends the due statuses of an endpoint that got no request for some time.
 pub async fn send_statuses(
     app: &App,
     endpoint: WebhookId,
 ) -> Result<StatusStepOutcome, StoreError> {
+    send_paced(app, endpoint, &mut EndpointPace::rested(app.webhooks().per_second)).await
+}
+
+/// Sends the due statuses of an endpoint, as fast as its pace permits.
+pub(super) async fn send_paced(
+    app: &App,
+    endpoint: WebhookId,
+    pace: &mut EndpointPace,
+) -> Result<StatusStepOutcome, StoreError> {
     let now = app.clock().now();
-    let lease_until = saturating_add(now, 2 * longest_attempt(app) + LEASE_MARGIN);
+    let sending_until = saturating_add(now, MAX_SENDING_TIME);
+    let lease_until = saturating_add(sending_until, longest_attempt(app) + LEASE_MARGIN);
     let due = match app.store().lease_statuses(endpoint, MAX_LEASED, now, lease_until).await? {
         StatusLease::Due(due) => due,
         StatusLease::NothingDue(next) => return Ok(StatusStepOutcome::Idle(next)),
@@ -59,56 +76,71 @@ pub async fn send_statuses(
     let mut through = cursor_before(first);
     let mut sent = 0;
     let mut outcome = None;
+    let mut followers = Vec::new();
     for batch in statuses.chunks(size) {
+        pace.acquire().await;
         let now = app.clock().now();
         // The next step leases what is left.
-        if app.is_draining() || saturating_add(now, longest_attempt(app)) > lease_until {
+        if app.is_draining() || now > sending_until {
+            pace.refund();
             break;
         }
-        if let Some(failed) = send_batch(app, webhook, batch, now).await {
-            outcome = Some(failed);
+        let result = send_batch(app, webhook, batch, now).await;
+        followers = result.followers;
+        if result.failure.is_some() {
+            outcome = result.failure;
             break;
         }
         sent += batch.len();
         through = batch.last().map_or(through, |last| last.cursor);
+        // They come before the next batch, and what was sent is recorded before them.
+        if !followers.is_empty() {
+            break;
+        }
     }
     let record = || app.store().record_statuses(endpoint, lease_until, through);
-    match record_during_lease(app, lease_until, record).await? {
+    let recorded = record_during_lease(app, lease_until, record).await;
+    webhook_faults::send_followers(app, followers).await;
+    match recorded? {
         RecordStatusesOutcome::Recorded => Ok(outcome.unwrap_or(StatusStepOutcome::Sent(sent))),
         RecordStatusesOutcome::LeaseLost => Ok(StatusStepOutcome::LeaseLost),
     }
 }
 
-/// Sends one request. Returns the outcome of the step if it failed.
+/// The result of one request.
+struct BatchResult {
+    /// The outcome of the step, if the request failed.
+    failure: Option<StatusStepOutcome>,
+    /// The requests to send after it.
+    followers: Vec<PostRequest>,
+}
+
+/// Sends one request.
 async fn send_batch(
     app: &App,
     webhook: &Webhook,
     batch: &[DueStatus],
     now: Timestamp,
-) -> Option<StatusStepOutcome> {
+) -> BatchResult {
     let Webhook { account, id, url, .. } = webhook;
     let request = match build_request(app, webhook, batch, now) {
         Ok(request) => request,
         Err(error) => {
             tracing::error!(%account, webhook = %id, %error, "statuses cannot be signed");
-            return Some(StatusStepOutcome::SigningFailed);
+            let failure = Some(StatusStepOutcome::SigningFailed);
+            return BatchResult { failure, followers: Vec::new() };
         }
     };
-    let sent = webhook_faults::send(app, webhook, None, request).await;
-    let reason = match sent {
-        SentRequest::Withheld
-        | SentRequest::Posted(PostReport {
-            outcome: PostOutcome::Responded { status: 200..=299, .. },
-            ..
-        }) => {
+    // Only emulator accounts have statuses.
+    let SentRequest { report, followers } = webhook_faults::send(app, webhook, None, request).await;
+    let reason = match report.map(|it| it.outcome) {
+        None | Some(PostOutcome::Responded { status: 200..=299, .. }) => {
             app.failure_log().end_outage(*id);
-            return None;
+            return BatchResult { failure: None, followers };
         }
-        SentRequest::Posted(PostReport { outcome, .. }) => match outcome {
-            PostOutcome::Responded { status, .. } => format!("it responded with {status}"),
-            PostOutcome::Failed(failure) => failure.to_string(),
-            PostOutcome::NotSent => "Galley had no slot for the lookup of the name".to_owned(),
-        },
+        Some(PostOutcome::Responded { status, .. }) => format!("it responded with {status}"),
+        Some(PostOutcome::Failed(failure)) => failure.to_string(),
+        Some(PostOutcome::NotSent) => "Galley had no slot for the lookup of the name".to_owned(),
     };
     // The rest of a URL is often a secret.
     let origin = origin(url);
@@ -120,7 +152,7 @@ async fn send_batch(
     } else {
         tracing::debug!(%account, webhook = %id, origin, reason, "statuses could not be sent");
     }
-    Some(StatusStepOutcome::Failed)
+    BatchResult { failure: Some(StatusStepOutcome::Failed), followers }
 }
 
 fn build_request(

@@ -11,21 +11,36 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     app::App,
-    delivery::{PostReport, PostRequest},
+    delivery::{PostOutcome, PostReport, PostRequest},
 };
 
 /// How long a request that is sent after the next one waits for it.
 const MAX_REORDER_WAIT: Duration = Duration::from_secs(10);
 
-/// How a webhook request was sent.
-pub(super) enum SentRequest {
-    /// It was sent once, or twice; this is the first result.
-    Posted(PostReport),
-    /// A fault has dropped it, or lets it be sent later. For the sender it is delivered.
-    Withheld,
+/// What became of a webhook request.
+pub(super) struct SentRequest {
+    /// The result; `None` if a fault has dropped the request, or lets it be sent later. For the sender
+    /// it is delivered then.
+    pub(super) report: Option<PostReport>,
+    /// The requests to send with [`send_followers`] once the result is recorded.
+    pub(super) followers: Vec<PostRequest>,
 }
 
-/// Sends a webhook request about a template of this name, unless a fault strikes it.
+impl SentRequest {
+    fn withheld() -> Self {
+        Self { report: None, followers: Vec::new() }
+    }
+}
+
+/// A request without a fault.
+impl From<PostReport> for SentRequest {
+    fn from(report: PostReport) -> Self {
+        Self { report: Some(report), followers: Vec::new() }
+    }
+}
+
+/// Sends a webhook request of an emulator account about a template of this name, unless a fault
+/// strikes it.
 pub(super) async fn send(
     app: &App,
     webhook: &Webhook,
@@ -33,35 +48,41 @@ pub(super) async fn send(
     request: PostRequest,
 ) -> SentRequest {
     if !app.emulator().is_on() {
-        return SentRequest::Posted(app.webhooks().client.post(request).await);
+        return app.webhooks().client.post(request).await.into();
     }
     let effect = decide(app, webhook, name).await;
     let waits = matches!(effect, Some(FaultEffect::Reorder | FaultEffect::Delay(_)));
     // Without room, a request that would wait is sent at once.
     let room = if waits { app.held_requests().room() } else { None };
-    let report = match (effect, room) {
-        (Some(FaultEffect::Drop), _) => return SentRequest::Withheld,
+    match (effect, room) {
+        (Some(FaultEffect::Drop), _) => return SentRequest::withheld(),
         (Some(FaultEffect::Reorder), Some(room)) => {
             hold(app.clone(), webhook.id, request, room);
-            return SentRequest::Withheld;
+            return SentRequest::withheld();
         }
         (Some(FaultEffect::Delay(delay)), Some(room)) => {
             let delay = Duration::try_from(delay).unwrap_or_default();
             send_later(app.clone(), request, delay, room);
-            return SentRequest::Withheld;
+            return SentRequest::withheld();
         }
-        (Some(FaultEffect::Duplicate), _) => {
-            let report = app.webhooks().client.post(request.clone()).await;
-            app.webhooks().client.post(request).await;
-            report
-        }
-        _ => app.webhooks().client.post(request).await,
-    };
-    // They waited for this one. Their results do not matter: the sender has moved on.
-    for held in app.held_requests().take(webhook.id) {
-        app.webhooks().client.post(held).await;
+        _ => {}
     }
-    SentRequest::Posted(report)
+    let copy = (effect == Some(FaultEffect::Duplicate)).then(|| request.clone());
+    let report = app.webhooks().client.post(request).await;
+    let followers = match report.outcome {
+        // There is nothing to follow yet.
+        PostOutcome::NotSent => Vec::new(),
+        _ => copy.into_iter().chain(app.held_requests().take(webhook.id)).collect(),
+    };
+    SentRequest { report: Some(report), followers }
+}
+
+/// Sends the second copy of a request, and those that waited for it. The lease of the request does not
+/// last for them, so its result is recorded before. Their own results do not matter.
+pub(super) async fn send_followers(app: &App, followers: Vec<PostRequest>) {
+    for request in followers {
+        app.webhooks().client.post(request).await;
+    }
 }
 
 async fn decide(app: &App, webhook: &Webhook, name: Option<&str>) -> Option<FaultEffect> {

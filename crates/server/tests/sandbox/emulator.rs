@@ -19,18 +19,19 @@ use galley_domain::{
     webhook::Format,
 };
 use galley_server::{
-    Clock as _,
+    App, Clock as _,
     delivery::{
         Failure, PostOutcome, PostReport, PostRequest, ResolvedTarget, ResponseStart, Secret,
         WebhookClient, WebhookContext,
     },
 };
 use galley_store::{
-    Author, ChangeClockOutcome, CreateFaultOutcome, CreateWebhookOutcome, NewWebhook,
+    Author, ChangeClockOutcome, CreateFaultOutcome, CreateWebhookOutcome, NewWebhook, Store,
+    testing::{Faults, FaultyStore},
 };
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     deliveries::fake_receiver::{keyring, webhook_context},
@@ -42,8 +43,14 @@ pub(crate) const NORMAL: &str = "token-of-a-normal-account";
 pub(crate) const PHONE: &str = "15550783881";
 pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
+/// How many requests an endpoint gets per second.
+const PER_SECOND: u32 = 50;
+
 pub(crate) struct Emulator {
     pub(crate) account: AccountId,
+    pub(crate) normal: AccountId,
+    /// The faults of the store, not those of the account.
+    pub(crate) store_faults: Arc<Faults>,
     pub(crate) receiver: Arc<Receiver>,
     inner: TestService,
 }
@@ -58,19 +65,29 @@ impl Deref for Emulator {
 
 impl Emulator {
     pub(crate) async fn start() -> Self {
-        Self::begin(false).await
+        Self::begin(false, PER_SECOND).await
     }
 
     pub(crate) async fn start_faithful() -> Self {
-        Self::begin(true).await
+        Self::begin(true, PER_SECOND).await
     }
 
-    async fn begin(faithful: bool) -> Self {
+    /// Starts with another value of the setting `webhooks_per_second`.
+    pub(crate) async fn start_paced(per_second: u32) -> Self {
+        Self::begin(false, per_second).await
+    }
+
+    async fn begin(faithful: bool, per_second: u32) -> Self {
         let receiver = Arc::new(Receiver::default());
-        let webhooks = webhook_context(Arc::<Receiver>::clone(&receiver));
-        let webhooks = WebhookContext { random: Arc::new(Counting::default()), ..webhooks };
+        let webhooks = WebhookContext { per_second, ..webhooks(&receiver) };
         let clock = TestClock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-        let service = TestService::builder().clock(clock).webhooks(webhooks).start();
+        let store_faults = Arc::new(Faults::default());
+        let faults = Arc::clone(&store_faults);
+        let service = TestService::builder()
+            .clock(clock)
+            .webhooks(webhooks)
+            .store(|store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, faults)) })
+            .start();
         let emulator = TestAccount {
             emulator: Some(EmulatorKind { faithful }),
             phones: &[PHONE],
@@ -82,20 +99,29 @@ impl Emulator {
         let (key, token) = (NORMAL, NORMAL);
         let normal =
             TestAccount { rulebook: &WHATSAPP, key, token, ..TestAccount::named("normal") };
-        service.account(normal).await;
-        Self { account, receiver, inner: service }
+        let normal = service.account(normal).await;
+        Self { account, normal, store_faults, receiver, inner: service }
+    }
+
+    /// Another process on the same store, which sends to the same receiver.
+    pub(crate) fn other_process(&self) -> App {
+        self.inner.other_process(webhooks(&self.receiver))
     }
 
     /// Registers the callback of the app: an endpoint in Meta's format.
     pub(crate) async fn register(&self) -> WebhookId {
+        self.register_for(self.account).await
+    }
+
+    pub(crate) async fn register_for(&self, account: AccountId) -> WebhookId {
         let secret = Secret::from_app_secret(SECRET).unwrap();
         let new = NewWebhook {
-            account: self.account,
+            account,
             url: "https://shop.example/meta".to_owned(),
             events: Vec::new(),
             format: Format::Whatsapp,
             subscribed: true,
-            secret: keyring().encrypt(self.account.get(), &secret, [4; 24]),
+            secret: keyring().encrypt(account.get(), &secret, [4; 24]),
             by: Author::operator(self.clock.now()),
         };
         match self.store.create_webhook(new).await.unwrap() {
@@ -179,6 +205,12 @@ impl Emulator {
     }
 }
 
+/// A webhook context whose requests the receiver gets.
+fn webhooks(receiver: &Arc<Receiver>) -> WebhookContext {
+    let context = webhook_context(Arc::<Receiver>::clone(receiver));
+    WebhookContext { random: Arc::new(Counting::default()), ..context }
+}
+
 /// A template with one parameter.
 pub(crate) fn order(name: &str) -> Value {
     json!({
@@ -209,12 +241,33 @@ pub(crate) struct Receiver {
     requests: Mutex<Vec<PostRequest>>,
     responses: Mutex<VecDeque<u16>>,
     arrivals: Mutex<Option<mpsc::UnboundedSender<Value>>>,
+    /// How many further requests get a response, if that is limited.
+    limit: Mutex<Option<Arc<Semaphore>>>,
+    /// What happens when a request arrives.
+    on_arrival: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
 impl Receiver {
     /// The next responses; afterwards 200 again.
     pub(crate) fn respond(&self, statuses: &[u16]) {
         self.responses.lock().unwrap().extend(statuses);
+    }
+
+    /// Responds only to so many further requests; the others wait.
+    pub(crate) fn respond_only(&self, requests: usize) {
+        *self.limit.lock().unwrap() = Some(Arc::new(Semaphore::new(requests)));
+    }
+
+    /// Responds to the requests that wait, and to all others.
+    pub(crate) fn unblock(&self) {
+        if let Some(limit) = self.limit.lock().unwrap().take() {
+            limit.add_permits(Semaphore::MAX_PERMITS);
+        }
+    }
+
+    /// Lets something happen whenever a request arrives.
+    pub(crate) fn on_arrival(&self, action: impl Fn() + Send + 'static) {
+        *self.on_arrival.lock().unwrap() = Some(Box::new(action));
     }
 
     /// The requests since the last call.
@@ -233,11 +286,20 @@ impl Receiver {
 #[async_trait]
 impl WebhookClient for Receiver {
     async fn post(&self, request: PostRequest) -> PostReport {
+        let status = self.responses.lock().unwrap().pop_front().unwrap_or(200);
         if let Some(sender) = &*self.arrivals.lock().unwrap() {
             let _ = sender.send(serde_json::from_slice(&request.body).unwrap());
         }
         self.requests.lock().unwrap().push(request);
-        let status = self.responses.lock().unwrap().pop_front().unwrap_or(200);
+        if let Some(action) = &*self.on_arrival.lock().unwrap() {
+            action();
+        }
+        let limit = self.limit.lock().unwrap().clone();
+        if let Some(limit) = limit {
+            limit.acquire().await.unwrap().forget();
+        }
+        // Other tasks go on while the receiver responds.
+        tokio::task::yield_now().await;
         PostOutcome::Responded { status, retry_after: None }.into()
     }
 

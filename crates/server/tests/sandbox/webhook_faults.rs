@@ -2,12 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use axum::{body::Body, http::Request};
 use galley_domain::id::WebhookId;
 use galley_server::workers::{DeliveryStepOutcome, StatusStepOutcome, deliver_one, send_statuses};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::emulator::Emulator;
+use super::{
+    emulator::{Emulator, NORMAL, order},
+    statuses::received,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -114,8 +118,12 @@ async fn a_status_webhook_is_repeated_dropped_or_reordered() {
     emulator.advance("60s").await;
     emulator.send_to("order_shipped", "15550000002").await;
     emulator.advance("60s").await;
-    let step = send_statuses(&emulator.app, endpoint).await.unwrap();
-    assert_eq!(step, StatusStepOutcome::Sent(6));
+    let mut sent = Vec::new();
+    while let StatusStepOutcome::Sent(count) = send_statuses(&emulator.app, endpoint).await.unwrap()
+    {
+        sent.push(count);
+    }
+    assert_eq!(sent, [2, 3, 1], "a step ends when requests follow that a fault has held back");
     let mut statuses = Vec::new();
     while let Ok(body) = arrivals.try_recv() {
         let status = &body["entry"][0]["changes"][0]["value"]["statuses"][0]["status"];
@@ -124,6 +132,75 @@ async fn a_status_webhook_is_repeated_dropped_or_reordered() {
     // Of the first message, `sent` comes after `delivered`, which comes twice, and `read` is lost. Of
     // the second one, `sent` comes between the two others.
     assert_eq!(statuses, ["delivered", "delivered", "sent", "delivered", "sent", "read"]);
+}
+
+#[tokio::test]
+async fn only_webhooks_of_emulator_accounts_look_for_faults() {
+    let emulator = Emulator::start().await;
+    let (mine, other) = (emulator.register().await, emulator.register_for(emulator.normal).await);
+    let path = format!("/v23.0/{}/message_templates", emulator.normal);
+    let create = Request::post(path).header("authorization", format!("Bearer {NORMAL}"));
+    let create = create.body(Body::from(order("order_shipped").to_string())).unwrap();
+    emulator.send(create).await.expect_success();
+    assert_eq!(deliver(&emulator, other).await, DeliveryStepOutcome::Delivered);
+    assert_eq!(emulator.store_faults.calls("decide_fault"), 0);
+    emulator.create_named("order_shipped").await;
+    let before = emulator.store_faults.calls("decide_fault");
+    assert_eq!(deliver(&emulator, mine).await, DeliveryStepOutcome::Delivered);
+    assert_eq!(emulator.store_faults.calls("decide_fault"), before + 1);
+}
+
+#[tokio::test]
+async fn a_template_webhook_is_recorded_before_its_copy_and_those_held_back_are_sent() {
+    let emulator = Emulator::start().await;
+    let endpoint = emulator.register().await;
+    for kind in ["reorder", "duplicate"] {
+        emulator.add_fault(&webhook_fault(kind)).await;
+    }
+    emulator.create_named("one").await;
+    assert_eq!(deliver(&emulator, endpoint).await, DeliveryStepOutcome::Delivered);
+    emulator.create_named("two").await;
+    let mut arrivals = emulator.receiver.arrivals();
+    emulator.receiver.respond_only(1);
+    let app = emulator.app.clone();
+    let step = tokio::spawn(async move { deliver_one(&app, endpoint).await.unwrap() });
+    for _ in 0..2 {
+        timeout(TIMEOUT, arrivals.recv()).await.unwrap().unwrap();
+    }
+    // The receiver takes longer for the copy than the lease lasts.
+    emulator.clock.advance(Duration::from_mins(10));
+    let other = timeout(TIMEOUT, deliver(&emulator, endpoint)).await.unwrap();
+    assert_eq!(other, DeliveryStepOutcome::Idle(None));
+    emulator.receiver.unblock();
+    assert_eq!(step.await.unwrap(), DeliveryStepOutcome::Delivered);
+    assert_eq!(names(&emulator), ["two", "two", "one"]);
+}
+
+#[tokio::test]
+async fn statuses_are_recorded_before_their_copy_and_those_held_back_are_sent() {
+    let emulator = Emulator::start().await;
+    let endpoint = emulator.register().await;
+    emulator.create_named("order_shipped").await;
+    for kind in ["reorder", "duplicate"] {
+        emulator.add_fault(&webhook_fault(kind)).await;
+    }
+    emulator.advance("1s").await;
+    emulator.send_to("order_shipped", "15550000001").await;
+    emulator.send_to("order_shipped", "15550000002").await;
+    let mut arrivals = emulator.receiver.arrivals();
+    emulator.receiver.respond_only(1);
+    let app = emulator.app.clone();
+    let step = tokio::spawn(async move { send_statuses(&app, endpoint).await.unwrap() });
+    for _ in 0..2 {
+        timeout(TIMEOUT, arrivals.recv()).await.unwrap().unwrap();
+    }
+    emulator.clock.advance(Duration::from_mins(10));
+    let other = timeout(TIMEOUT, send_statuses(&emulator.app, endpoint)).await.unwrap().unwrap();
+    assert_eq!(other, StatusStepOutcome::Idle(None));
+    emulator.receiver.unblock();
+    assert_eq!(step.await.unwrap(), StatusStepOutcome::Sent(2));
+    let second = "15550000002 sent";
+    assert_eq!(received(&emulator), [second, second, "15550000001 sent"]);
 }
 
 #[tokio::test]

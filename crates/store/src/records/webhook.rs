@@ -203,6 +203,8 @@ pub struct DueDelivery {
     pub event: Event,
     /// The version that an edit created, if the format includes its content.
     pub version: Option<Version>,
+    /// Whether the account is an emulator, whose faults may strike the request.
+    pub is_emulator: bool,
     /// How many attempts were made before.
     pub attempts: u32,
     /// When the lease ends.

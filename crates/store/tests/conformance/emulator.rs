@@ -20,8 +20,10 @@ use galley_store::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
+    deliveries::lease,
     fixture::{Shared, account, change, create, done, new_account, noon, translation},
     uploads::{append, begin, upload},
+    webhooks::{endpoint, register},
 };
 
 pub(crate) const SECOND: i64 = 1_000;
@@ -212,5 +214,19 @@ pub(crate) async fn an_upload_keeps_its_time_on_the_clock_of_the_account(store: 
         assert_eq!((found.emulated_at, found.created_at), (emulated_at, noon(0)));
         let sample = store.sample(mine, &format!("4::{id}"), noon(1)).await.unwrap().unwrap();
         assert_eq!(sample.emulated_at, emulated_at);
+    }
+}
+
+pub(crate) async fn a_leased_delivery_says_whether_its_account_is_an_emulator(store: &Shared) {
+    let accounts = [
+        (account(store, "a").await, false),
+        (emulator(store, "b", false).await, true),
+        (emulator(store, "c", true).await, true),
+    ];
+    for (account, is_emulator) in accounts {
+        let id = register(store, endpoint(account)).await.id;
+        create(store, translation(account, "one", "en_US", Category::Utility)).await;
+        let due = lease(store, id, HOUR).await.unwrap();
+        assert_eq!((due.webhook.account, due.is_emulator), (account, is_emulator));
     }
 }

@@ -32,7 +32,7 @@ pub(super) const ENDPOINT: &str = concat!(
     "SELECT ",
     webhooks::columns!(),
     ", greatest(a.last_seq - w.cursor, 0) AS behind, a.last_seq, \
-     a.disabled_at IS NOT NULL AS is_account_disabled, CASE WHEN w.failures >= $3 THEN \
+     a.disabled_at IS NOT NULL AS is_account_disabled, a.emulator IS NOT NULL AS is_emulator, CASE WHEN w.failures >= $3 THEN \
      (SELECT max(d.leased_until) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at <= $2 \
      AND d.leased_until > $2) END AS probed_until \
      FROM webhook w JOIN account a ON a.id = w.account_id WHERE w.id = $1"
@@ -127,6 +127,7 @@ async fn lease_next(
     let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
     let probed_until = optional_timestamp(row, "probed_until")?;
     let is_account_disabled = get(row, "is_account_disabled")?;
+    let is_emulator = get(row, "is_emulator")?;
     if let Some(refusal) = lease_refusal(&webhook, is_account_disabled, probed_until, now) {
         return Ok(refusal);
     }
@@ -168,7 +169,7 @@ async fn lease_next(
         Err(error) => return Err(error),
     };
     transaction.defer(LEASE, owned![id, key(seq), millis(lease_until)]);
-    let due = DueDelivery { webhook, event, version, attempts, lease_until };
+    let due = DueDelivery { webhook, event, version, is_emulator, attempts, lease_until };
     Ok(DeliveryLease::Due(Box::new(due)))
 }
 

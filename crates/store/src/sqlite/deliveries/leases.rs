@@ -28,7 +28,7 @@ pub(in crate::sqlite) fn lease(
     let Some(webhook) = webhooks::by_id(batch.connection(), id)? else {
         return Ok(DeliveryLease::NothingDue(None));
     };
-    let is_account_disabled = is_account_disabled(batch.connection(), &webhook)?;
+    let (is_account_disabled, is_emulator) = account_state(batch.connection(), &webhook)?;
     let probed_until = probe_lease(batch.connection(), id, at)?;
     if let Some(refusal) = lease_refusal(&webhook, is_account_disabled, probed_until, at) {
         return Ok(refusal);
@@ -65,14 +65,17 @@ pub(in crate::sqlite) fn lease(
         .connection()
         .prepare_cached("UPDATE delivery SET leased_until = ?3 WHERE webhook_id = ?1 AND seq = ?2")?
         .execute([key(id.get()), key(seq), millis(lease_until)])?;
-    let due = DueDelivery { webhook, event, version, attempts, lease_until };
+    let due = DueDelivery { webhook, event, version, is_emulator, attempts, lease_until };
     Ok(DeliveryLease::Due(Box::new(due)))
 }
 
-fn is_account_disabled(connection: &Connection, webhook: &Webhook) -> Result<bool, StoreError> {
+/// Whether the account of an endpoint is disabled, and whether it is an emulator.
+fn account_state(connection: &Connection, webhook: &Webhook) -> Result<(bool, bool), StoreError> {
     Ok(connection
-        .prepare_cached("SELECT disabled_at IS NOT NULL FROM account WHERE id = ?1")?
-        .query_row([key(webhook.account.get())], |row| row.get(0))?)
+        .prepare_cached(
+            "SELECT disabled_at IS NOT NULL, emulator IS NOT NULL FROM account WHERE id = ?1",
+        )?
+        .query_row([key(webhook.account.get())], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 /// The event to deliver, with the version that its payload includes; `None` if one of them was
