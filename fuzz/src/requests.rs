@@ -283,10 +283,12 @@ async fn create_account(
 ) -> io::Result<String> {
     let credential = |kind| NewCredential::unrestricted(kind, secret);
     let new = NewAccount {
+        id: None,
         name: secret.to_owned(),
         rulebook,
         review: Review::Auto,
         emulator: None,
+        limits: None,
         phones: Vec::new(),
         credentials: [CredentialKind::Token, CredentialKind::Key].map(credential).to_vec(),
         only_if_first: false,

@@ -162,10 +162,12 @@ impl TestService {
         let secrets = [(CredentialKind::Key, key), (CredentialKind::Token, token)];
         let secrets = secrets.into_iter().filter(|(_, secret)| !secret.is_empty());
         let new = NewAccount {
+            id: None,
             name: name.to_owned(),
             rulebook: rulebook.name,
             review,
             emulator,
+            limits: None,
             phones: phones.iter().map(|phone| (*phone).to_owned()).collect(),
             credentials: secrets
                 .map(|(kind, secret)| NewCredential {

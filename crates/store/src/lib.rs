@@ -51,8 +51,8 @@ pub use records::{
 };
 pub use records::{
     ChangeClockOutcome, CreateFaultOutcome, DueStatus, DueStatuses, DueSteps, EmulatedApp,
-    EmulatorWork, MessageQuery, NewMessage, RecordStatusesOutcome, StatusCursor, StatusLease,
-    StoredFault, StoredMessage,
+    EmulatorWork, MessageQuery, NewMessage, RecordStatusesOutcome, SentTemplate, StatusCursor,
+    StatusLease, StoredFault, StoredMessage,
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,

@@ -132,6 +132,7 @@ macro_rules! conformance {
             }
             limits {
                 account_limits_can_be_set_and_removed,
+                an_account_can_begin_with_limits,
                 an_account_creates_at_most_a_hundred_templates_an_hour,
                 concurrent_creations_do_not_exceed_the_limit,
                 an_account_has_at_most_as_many_templates_as_its_limit,
@@ -222,6 +223,7 @@ macro_rules! conformance {
                 deleting_an_emulator_account_deletes_what_only_it_has,
                 an_upload_keeps_its_time_on_the_clock_of_the_account,
                 a_leased_delivery_says_whether_its_account_is_an_emulator,
+                a_file_of_a_faithful_account_names_the_account,
             }
             emulator_scripts {
                 a_template_is_approved_at_once_and_its_creation_returns_that,
@@ -249,6 +251,7 @@ macro_rules! conformance {
             }
             emulator_messages {
                 a_message_reads_back_with_its_status_on_the_clock,
+                a_message_shows_its_template_also_after_the_deletion,
                 messages_are_paged_newest_first,
                 concurrent_messages_are_numbered_in_the_order_of_their_times,
                 an_account_keeps_its_newest_messages,
@@ -304,6 +307,7 @@ macro_rules! conformance {
                 an_account_is_created_completely_or_not_at_all,
                 a_phone_number_that_is_listed_twice_is_added_once,
                 the_first_account_is_created_once,
+                the_first_account_can_have_a_chosen_id,
                 a_phone_number_has_one_owner,
                 a_disabled_account_has_the_time_it_was_disabled,
                 a_renamed_account_frees_its_name,

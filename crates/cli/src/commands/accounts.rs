@@ -81,10 +81,12 @@ fn new_account(
         .with_context(|| format!("there is no rulebook {rulebook:?}; use one of {}", known()))?;
     let review = parse_review(review)?;
     Ok(NewAccount {
+        id: None,
         name,
         rulebook: rulebook.name,
         review,
         emulator: None,
+        limits: None,
         phones,
         credentials: vec![
             NewCredential::unrestricted(CredentialKind::Key, key),

@@ -122,10 +122,12 @@ impl Emulated {
         };
         let phone = phone.map_or_else(secrets::phone, Ok)?;
         let mut new = NewAccount {
+            id: None,
             name: ACCOUNT.to_owned(),
             rulebook: WHATSAPP.name,
             review: Review::Scripted,
             emulator: None,
+            limits: None,
             phones: vec![phone.clone()],
             credentials: vec![
                 NewCredential::unrestricted(CredentialKind::Key, &key),

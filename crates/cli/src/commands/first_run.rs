@@ -174,10 +174,12 @@ async fn create(
     at: Timestamp,
 ) -> anyhow::Result<bool> {
     let new = NewAccount {
+        id: None,
         name: "default".to_owned(),
         rulebook: V1.name,
         review: Review::Auto,
         emulator: None,
+        limits: None,
         phones,
         credentials: vec![
             NewCredential::unrestricted(CredentialKind::Key, key),

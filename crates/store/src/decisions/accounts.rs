@@ -32,7 +32,8 @@ pub(crate) fn refusal(
     new: &NewAccount,
     existing: &ExistingAccounts,
 ) -> Option<CreateAccountOutcome> {
-    if new.only_if_first && existing.has_accounts {
+    // The id of a first account is free.
+    if (new.only_if_first || new.id.is_some()) && existing.has_accounts {
         return Some(CreateAccountOutcome::NotFirst);
     }
     if existing.has_name {
@@ -185,10 +186,12 @@ mod tests {
         let credential =
             |(kind, secret): &(CredentialKind, &str)| NewCredential::unrestricted(*kind, secret);
         NewAccount {
+            id: None,
             name: "one".to_owned(),
             rulebook: "v1",
             review: Review::Auto,
             emulator: None,
+            limits: None,
             phones: vec!["1".to_owned(), "2".to_owned()],
             credentials: secrets.iter().map(credential).collect(),
             only_if_first: false,
@@ -220,6 +223,8 @@ mod tests {
         existing.has_accounts = true;
         assert_eq!(refusal(&account, &existing), Some(CreateAccountOutcome::NameTaken));
         assert_eq!(refusal(&first, &existing), Some(CreateAccountOutcome::NotFirst));
+        let chosen = NewAccount { id: AccountId::new(7), ..account };
+        assert_eq!(refusal(&chosen, &existing), Some(CreateAccountOutcome::NotFirst));
     }
 
     #[test]

@@ -107,6 +107,9 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             if let Some(kind) = new.emulator {
                 details["emulator"] = kind.as_str().into();
             }
+            if let Some(limits) = new.limits {
+                details["limits"] = limits_shown(Some(limits));
+            }
             (AuditKind::AccountCreated, own, details)
         }
         AuditedChange::AccountRenamed { from, to } => {
@@ -120,9 +123,7 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             (AuditKind::AccountFourEyesChanged, own, json!({"four_eyes": is_on}))
         }
         AuditedChange::LimitsChanged { from, to } => {
-            let shown =
-                |limits: Option<AccountLimits>| json!({"templates": limits.map(|it| it.templates)});
-            let details = json!({"from": shown(from), "to": shown(to)});
+            let details = json!({"from": limits_shown(from), "to": limits_shown(to)});
             (AuditKind::AccountLimitsChanged, own, details)
         }
         AuditedChange::QuotasChanged { from, to } => {
@@ -169,6 +170,10 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
         AuditedChange::WebhookDeleted(id) => (AuditKind::WebhookDeleted, id.to_string(), json!({})),
     };
     NewAuditEntry { kind, subject, details: details.to_string() }
+}
+
+fn limits_shown(limits: Option<AccountLimits>) -> Value {
+    json!({"templates": limits.map(|it| it.templates)})
 }
 
 /// The details of a migration of the schema.
@@ -237,7 +242,7 @@ pub(crate) fn entry(row: &impl StoredRow) -> Result<AuditEntry, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CredentialKind, NewCredential};
+    use crate::{Author, CredentialKind, NewCredential};
 
     fn account() -> AccountId {
         AccountId::new(7).unwrap()
@@ -259,6 +264,29 @@ mod tests {
                 "expires_at": null,
             })
         );
+    }
+
+    #[test]
+    fn a_new_account_shows_the_limits_that_it_begins_with() {
+        let details = |limits| -> Value {
+            let new = NewAccount {
+                id: None,
+                name: "one".to_owned(),
+                rulebook: "whatsapp",
+                review: Review::Auto,
+                emulator: None,
+                limits,
+                phones: Vec::new(),
+                credentials: Vec::new(),
+                only_if_first: false,
+                by: Author::operator(Timestamp::UNIX_EPOCH),
+            };
+            let entry = new_entry(account(), AuditedChange::AccountCreated(&new));
+            serde_json::from_str(&entry.details).unwrap()
+        };
+        let limits = &details(Some(AccountLimits::VERIFIED))["limits"];
+        assert_eq!(limits, &json!({"templates": 6_000}));
+        assert_eq!(details(None).get("limits"), None);
     }
 
     #[test]

@@ -14,7 +14,10 @@ use jiff::Timestamp;
 
 pub(crate) use self::{
     faults::{FaultDecision, decide, fault},
-    messages::{MessageCounter, message, retention_cutoff, sent, stored_callback_data},
+    messages::{
+        COLUMNS as MESSAGE_COLUMNS, MessageCounter, message, retention_cutoff, sent,
+        stored_callback_data,
+    },
     script::{LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, locked_name, name_lock},
     statuses::{
         EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, latest_due_sends,

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use galley_domain::emulator::EmulatorKind;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
@@ -249,7 +250,19 @@ pub(crate) fn media(row: &impl StoredRow) -> Result<Media, StoreError> {
         file_name: row.value("file_name")?,
         length: row.number("length")?,
         emulated_at: row.optional_timestamp("emulated_at")?,
+        faithful: None,
     })
+}
+
+/// The complete file in such a row that also has the columns `account_id` and `emulator` of its
+/// account.
+pub(crate) fn public_media(row: &impl StoredRow) -> Result<Media, StoreError> {
+    let kind = row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?;
+    let faithful = match kind {
+        Some(EmulatorKind { faithful: true }) => Some(row.account_id("account_id")?),
+        _ => None,
+    };
+    Ok(Media { faithful, ..media(row)? })
 }
 
 fn before(at: Timestamp, duration: SignedDuration) -> Timestamp {

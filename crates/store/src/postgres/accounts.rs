@@ -181,7 +181,8 @@ pub(super) async fn create(
     }
     let last = transaction.query_one("SELECT coalesce(max(id), 0) FROM account", &[]).await?;
     let last = last.map_or(Ok(0), |row| number(&row, 0))?;
-    let id = AccountId::new(id::next(last, millis(new.by.at))).ok_or_else(ids_exhausted)?;
+    let next = || AccountId::new(id::next(last, millis(new.by.at)));
+    let id = new.id.or_else(next).ok_or_else(ids_exhausted)?;
     let values: Values<'_> = &[
         &key(id.get()),
         &new.name,
@@ -190,11 +191,12 @@ pub(super) async fn create(
         &new.phones.is_empty(),
         &millis(new.by.at),
         &new.emulator.map(EmulatorKind::as_str),
+        &stored_limits(new.limits),
     ];
     transaction
         .execute(
             "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, \
-             emulator) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+             emulator, template_limit) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
             values,
         )
         .await?;
@@ -341,6 +343,11 @@ async fn set_disabled(
         .await
 }
 
+/// The limits as they are stored.
+fn stored_limits(limits: Option<AccountLimits>) -> Option<i32> {
+    limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX))
+}
+
 async fn set_limits(
     transaction: &mut Transaction,
     id: AccountId,
@@ -352,9 +359,8 @@ async fn set_limits(
     if before.limits == limits {
         return Ok(true);
     }
-    let max_templates = limits.map(|it| i32::try_from(it.templates).unwrap_or(i32::MAX));
     let update = "UPDATE account SET template_limit = $2 WHERE id = $1";
-    let values: Values<'_> = &[&key(id.get()), &max_templates];
+    let values: Values<'_> = &[&key(id.get()), &stored_limits(limits)];
     let change = AuditedChange::LimitsChanged { from: before.limits, to: limits };
     write(transaction, id, update, values, change, by).await
 }

@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     MEDIA_READ_BYTES, Media, MediaStore, StoreError,
-    decisions::uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, unused_cutoff},
+    decisions::uploads::{
+        QuotaChange, RemovalCutoffs, RemovalReason, media, public_media, unused_cutoff,
+    },
 };
 
 #[async_trait]
@@ -35,11 +37,11 @@ impl MediaStore for PostgresStore {
     }
 
     async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
-        let statement = "SELECT sniffed, length, file_name, emulated_at FROM upload JOIN account ON \
-                         account.id = account_id WHERE handle = $1 AND received = length AND \
-                         disabled_at IS NULL";
+        let statement = "SELECT sniffed, length, file_name, emulated_at, account_id, emulator \
+                         FROM upload JOIN account ON account.id = account_id \
+                         WHERE handle = $1 AND received = length AND disabled_at IS NULL";
         let row = self.pools.read_one(statement, &[&without_nul(handle)]).await?;
-        row.as_ref().map(media).transpose()
+        row.as_ref().map(public_media).transpose()
     }
 
     async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {

@@ -9,6 +9,9 @@ use sha2::{Digest, Sha256};
 /// An account to create.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
+    /// The id of the first account of a store; without one, the store chooses. An account with a
+    /// given id is created only if the store has no account yet.
+    pub id: Option<AccountId>,
     /// A unique display name.
     pub name: String,
     /// The id of the rulebook that validates its documents.
@@ -18,6 +21,8 @@ pub struct NewAccount {
     pub review: Review,
     /// Makes it an emulator of this kind, for ever.
     pub emulator: Option<EmulatorKind>,
+    /// The limits that it begins with, if any.
+    pub limits: Option<AccountLimits>,
     /// Its phone numbers. Without any, the account accepts every number that no other account owns.
     pub phones: Vec<String>,
     /// Its first credentials.
@@ -33,7 +38,7 @@ pub struct NewAccount {
 pub enum CreateAccountOutcome {
     /// The account was created; the credential ids are in the order given.
     Created(AccountId, Vec<CredentialId>),
-    /// `only_if_first` was set, and an account exists.
+    /// `only_if_first` or `id` was set, and an account exists.
     NotFirst,
     /// Another account has that name.
     NameTaken,

@@ -119,6 +119,9 @@ pub struct StoredMessage {
     pub to: String,
     /// The template.
     pub template: TemplateId,
+    /// What lists show of the template. `None` if the store does not have it any more, and in the
+    /// result of [`add_message`](crate::EmulatorStore::add_message).
+    pub sent_template: Option<SentTemplate>,
     /// The version that was live.
     pub version: u64,
     /// The category that the template had.
@@ -131,6 +134,17 @@ pub struct StoredMessage {
     pub sent_at: Timestamp,
     /// Its status at the time of the account's clock.
     pub status: MessageStatus,
+}
+
+/// The template of a message, which may have been deleted since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentTemplate {
+    /// Its name.
+    pub name: String,
+    /// Its language.
+    pub language: String,
+    /// Whether it was deleted.
+    pub is_deleted: bool,
 }
 
 /// A query for messages of an account, newest first.

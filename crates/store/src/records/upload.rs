@@ -106,4 +106,7 @@ pub struct Media {
     /// When its upload began on the clock of an emulator account. For a sample, `None` once a
     /// template uses it.
     pub emulated_at: Option<Timestamp>,
+    /// The faithful emulator account that owns it, whose links to samples expire. `None` for a
+    /// sample, which is read for its account.
+    pub faithful: Option<AccountId>,
 }

@@ -182,10 +182,10 @@ pub(super) fn create(
     if let Some(refusal) = refusal(new, &existing(batch.connection(), new)?) {
         return Ok(refusal);
     }
-    let id = batch.next_account(new.by.at)?;
+    let id = new.id.map_or_else(|| batch.next_account(new.by.at), Ok)?;
     batch.connection().execute(
-        "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, emulator) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, emulator, \
+         template_limit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             key(id.get()),
             new.name,
@@ -194,6 +194,7 @@ pub(super) fn create(
             new.phones.is_empty(),
             millis(new.by.at),
             new.emulator.map(EmulatorKind::as_str),
+            new.limits.map(|limits| limits.templates),
         ],
     )?;
     if new.emulator.is_some() {

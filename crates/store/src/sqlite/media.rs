@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     MEDIA_READ_BYTES, Media, MediaStore, StoreError,
-    decisions::uploads::{QuotaChange, RemovalReason, media, unused_cutoff},
+    decisions::uploads::{QuotaChange, RemovalReason, media, public_media, unused_cutoff},
 };
 
 #[async_trait]
@@ -85,11 +85,12 @@ pub(super) fn sample(
 /// A complete file of any account that is not disabled.
 pub(super) fn public(connection: &Connection, handle: &str) -> Result<Option<Media>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT sniffed, length, file_name, emulated_at FROM upload JOIN account ON account.id = account_id \
+        "SELECT sniffed, length, file_name, emulated_at, account_id, emulator FROM upload \
+         JOIN account ON account.id = account_id \
          WHERE handle = ?1 AND received = length AND disabled_at IS NULL",
     )?;
     let mut rows = query.query([handle])?;
-    rows.next()?.map(media).transpose()
+    rows.next()?.map(public_media).transpose()
 }
 
 /// The rest of the chunk that contains the byte at `offset`.

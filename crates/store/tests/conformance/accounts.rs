@@ -1,6 +1,6 @@
 //! Cases about accounts and their phone numbers.
 
-use galley_domain::template::Review;
+use galley_domain::{id::AccountId, template::Review};
 use galley_store::{
     AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
     CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
@@ -71,6 +71,17 @@ pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
         store.create_account(new_account("b")).await.unwrap(),
         CreateAccountOutcome::Created(..)
     ));
+}
+
+pub(crate) async fn the_first_account_can_have_a_chosen_id(store: &Shared) {
+    let [first, second] = [102_290_129_340_398, 7].map(|id| AccountId::new(id).unwrap());
+    let create = |name, id| store.create_account(NewAccount { id: Some(id), ..new_account(name) });
+    let created = create("first", first).await.unwrap();
+    assert_eq!(created, CreateAccountOutcome::Created(first, Vec::new()));
+    assert_eq!(store.account(first).await.unwrap().unwrap().name, "first");
+    assert_eq!(create("second", second).await.unwrap(), CreateAccountOutcome::NotFirst);
+    let next = account(store, "next").await;
+    assert!(next > first, "{next:?}");
 }
 
 pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {

@@ -230,3 +230,19 @@ pub(crate) async fn a_leased_delivery_says_whether_its_account_is_an_emulator(st
         assert_eq!((due.webhook.account, due.is_emulator), (account, is_emulator));
     }
 }
+
+pub(crate) async fn a_file_of_a_faithful_account_names_the_account(store: &Shared) {
+    let file = *b"\x89PNG\r\n\x1a\n";
+    let accounts = [
+        (account(store, "normal").await, false),
+        (emulator(store, "standard", false).await, false),
+        (emulator(store, "faithful", true).await, true),
+    ];
+    for (index, (id, is_faithful)) in accounts.into_iter().enumerate() {
+        let name = format!("u{index}");
+        begin(store, upload(id, &name, file.len())).await;
+        append(store, id, &name, 0, &file).await;
+        let media = store.media(&format!("4::{name}")).await.unwrap().unwrap();
+        assert_eq!(media.faithful, is_faithful.then_some(id));
+    }
+}

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use galley_domain::emulator::messages::{MAX_KEPT, MessageId, MessageStatus};
-use galley_store::{MessageQuery, NewMessage, RetentionCursor, StoredMessage};
+use galley_domain::{
+    emulator::messages::{MAX_KEPT, MessageId, MessageStatus},
+    id::TemplateId,
+};
+use galley_store::{MessageQuery, NewMessage, RetentionCursor, SentTemplate, StoredMessage};
 
 use super::{
-    emulator::{ALL_MESSAGES, DAY, HOUR, SECOND, advance, emulator, message},
-    fixture::{Shared, noon},
+    emulator::{
+        ALL_MESSAGES, DAY, HOUR, SECOND, advance, emulator, message, scripted, scripted_change,
+    },
+    fixture::{Shared, create, done, noon},
 };
 
 pub(crate) async fn a_message_reads_back_with_its_status_on_the_clock(store: &Shared) {
@@ -21,6 +26,7 @@ pub(crate) async fn a_message_reads_back_with_its_status_on_the_clock(store: &Sh
         phone: new.phone,
         to: new.to,
         template: new.template,
+        sent_template: None,
         version: new.version,
         category: new.category,
         texts: new.texts,
@@ -41,6 +47,30 @@ pub(crate) async fn a_message_reads_back_with_its_status_on_the_clock(store: &Sh
         assert_eq!(messages().await.iter().map(|it| it.status).collect::<Vec<_>>(), expected);
     }
     assert_eq!(store.messages(other, ALL_MESSAGES, noon(2)).await.unwrap(), []);
+}
+
+pub(crate) async fn a_message_shows_its_template_also_after_the_deletion(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    let id = create(store, scripted(mine, "order", 0)).await;
+    let new = NewMessage { template: id, ..message(mine, 1) };
+    store.add_message(new).await.unwrap().unwrap();
+    let shown = || async {
+        let messages = store.messages(mine, ALL_MESSAGES, noon(2)).await.unwrap();
+        messages[0].sent_template.clone()
+    };
+    let (name, language) = ("order".to_owned(), "en_US".to_owned());
+    let expected = SentTemplate { name, language, is_deleted: false };
+    assert_eq!(shown().await, Some(expected.clone()));
+    done(store.delete_template(scripted_change(mine, id, 2)).await.unwrap());
+    assert_eq!(shown().await, Some(SentTemplate { is_deleted: true, ..expected }));
+    // Neither a template of another account nor one that does not exist is shown.
+    let other = emulator(store, "b", false).await;
+    for template in [id, TemplateId::new(7).unwrap()] {
+        let new = NewMessage { template, ..message(other, 2) };
+        store.add_message(new).await.unwrap().unwrap();
+        let messages = store.messages(other, ALL_MESSAGES, noon(3)).await.unwrap();
+        assert_eq!(messages[0].sent_template, None);
+    }
 }
 
 pub(crate) async fn messages_are_paged_newest_first(store: &Shared) {

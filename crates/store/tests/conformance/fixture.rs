@@ -110,10 +110,12 @@ pub(crate) fn with_key(account: AccountId, name: &str, key: u8, payload: u8) -> 
 
 pub(crate) fn new_account(name: &str) -> NewAccount {
     NewAccount {
+        id: None,
         name: name.to_owned(),
         rulebook: "v1",
         review: Review::Auto,
         emulator: None,
+        limits: None,
         phones: Vec::new(),
         credentials: Vec::new(),
         only_if_first: false,

@@ -6,13 +6,13 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger},
 };
 use galley_store::{
-    AccountLimits, Author, ChangeOutcome, CreateOutcome, Limit, NameConflict, NewTemplate,
-    TemplateChange,
+    AccountLimits, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, Limit, NameConflict,
+    NewAccount, NewTemplate, TemplateChange,
 };
 
 use super::fixture::{
-    Shared, account, change, create, create_concurrently, created, done, events, new, noon,
-    translation, with_key,
+    Shared, account, change, create, create_concurrently, created, done, events, new, new_account,
+    noon, translation, with_key,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -63,6 +63,19 @@ pub(crate) async fn account_limits_can_be_set_and_removed(store: &Shared) {
     let unknown = AccountId::new(12_345).unwrap();
     assert!(!store.set_account_limits(unknown, limits, Author::operator(noon(0))).await.unwrap());
     assert_eq!(AccountLimits::default().templates, 250);
+}
+
+pub(crate) async fn an_account_can_begin_with_limits(store: &Shared) {
+    let limits = Some(AccountLimits { templates: 1 });
+    let new_account = NewAccount { limits, ..new_account("a") };
+    let created_account = store.create_account(new_account).await.unwrap();
+    let CreateAccountOutcome::Created(id, _) = created_account else {
+        panic!("{created_account:?}")
+    };
+    assert_eq!(store.account(id).await.unwrap().unwrap().limits, limits);
+    created(create_at(store, id, "first", 0).await);
+    let refused = CreateOutcome::Limited(Limit::Templates);
+    assert_eq!(create_at(store, id, "second", 0).await, refused);
 }
 
 pub(crate) async fn an_account_creates_at_most_a_hundred_templates_an_hour(store: &Shared) {

@@ -107,7 +107,8 @@ pub(crate) async fn a_template_can_reference_only_files_of_its_account(store: &S
             file_type: "image/png".to_owned(),
             file_name: "a.png".to_owned(),
             length: 100,
-            emulated_at: None
+            emulated_at: None,
+            faithful: None,
         })
     );
     assert_eq!(store.sample(theirs, &handle('a'), noon(5)).await.unwrap(), None);

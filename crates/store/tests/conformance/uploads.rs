@@ -116,6 +116,7 @@ pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Sh
         file_name: "u1.png".to_owned(),
         length: file.len() as u64,
         emulated_at: None,
+        faithful: None,
     };
     assert_eq!(store.media("4::u1").await.unwrap(), Some(media));
     assert!(bytes_of(store, "4::u1").await == file);
@@ -160,7 +161,13 @@ pub(crate) async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
     let file_type = "application/octet-stream".to_owned();
     assert_eq!(
         media,
-        Some(Media { file_type, file_name: "u1.png".to_owned(), length: 10, emulated_at: None })
+        Some(Media {
+            file_type,
+            file_name: "u1.png".to_owned(),
+            length: 10,
+            emulated_at: None,
+            faithful: None,
+        })
     );
     assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }

@@ -162,7 +162,13 @@ mod tests {
         ] {
             let (file_type, file_name) = (file_type.to_owned(), name.to_owned());
             assert_eq!(
-                disposition(&Media { file_type, file_name, length: 1, emulated_at: None }),
+                disposition(&Media {
+                    file_type,
+                    file_name,
+                    length: 1,
+                    emulated_at: None,
+                    faithful: None
+                }),
                 expected
             );
         }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::clock;
 use crate::{
-    NewMessage, StoreError, StoredMessage,
+    NewMessage, SentTemplate, StoreError, StoredMessage,
     encoding::{key, millis},
     stored_row::StoredRow,
 };
@@ -73,6 +73,7 @@ pub(crate) fn sent(new: &NewMessage, number: u64, sent_at: Timestamp) -> StoredM
         phone: new.phone.clone(),
         to: new.to.clone(),
         template: new.template,
+        sent_template: None,
         version: new.version,
         category: new.category,
         texts: new.texts.clone(),
@@ -94,6 +95,7 @@ pub(crate) fn message(
         phone: row.value("phone_id")?,
         to: row.value("recipient")?,
         template: row.template_id("template_id")?,
+        sent_template: sent_template(row)?,
         version: row.number("version")?,
         category: row.category("category")?,
         texts: row.value("texts")?,
@@ -101,6 +103,18 @@ pub(crate) fn message(
         sent_at,
         status: status(failure, sent_at, now),
     })
+}
+
+/// The columns of the message `m` that [`message`] reads, and those of its template `t`, which may
+/// be missing.
+pub(crate) const COLUMNS: &str = "m.number, m.sent_at, m.template_id, m.version, m.failure, \
+     m.phone_id, m.recipient, m.category, m.texts, t.name, t.language, t.claim IS NULL AS is_deleted";
+
+/// The template in such a row.
+fn sent_template(row: &impl StoredRow) -> Result<Option<SentTemplate>, StoreError> {
+    let Some(name) = row.value("name")? else { return Ok(None) };
+    let (language, is_deleted) = (row.value("language")?, row.value("is_deleted")?);
+    Ok(Some(SentTemplate { name, language, is_deleted }))
 }
 
 pub(super) fn failure(row: &impl StoredRow) -> Result<Option<u32>, StoreError> {

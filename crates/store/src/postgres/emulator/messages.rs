@@ -12,7 +12,8 @@ pub(in crate::postgres) use self::queue::MessageQueue;
 use crate::{
     MessageQuery, NewMessage, ReadKind, StoreError, StoredMessage,
     decisions::emulator::{
-        MessageCounter, clock, message, retention_cutoff, sent, stored_callback_data,
+        MESSAGE_COLUMNS, MessageCounter, clock, message, retention_cutoff, sent,
+        stored_callback_data,
     },
     postgres::{
         PostgresStore,
@@ -162,13 +163,16 @@ impl PostgresStore {
         let rows = connection.query(super::CLOCK, &[&own]).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };
         let now = clock(row)?.now(at);
-        let statement = "SELECT number, sent_at, template_id, version, failure, phone_id, \
-                         recipient, category, texts FROM message WHERE account_id = $1 AND \
-                         number < $2 AND created_at > $3 ORDER BY number DESC LIMIT $4";
+        let statement = format!(
+            "SELECT {MESSAGE_COLUMNS} FROM message m LEFT JOIN template t \
+             ON t.id = m.template_id AND t.account_id = m.account_id \
+             WHERE m.account_id = $1 AND m.number < $2 AND m.created_at > $3 \
+             ORDER BY m.number DESC LIMIT $4"
+        );
         let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let values: Values<'_> = &[&own, &before, &retention_cutoff(at), &limit];
-        let rows = connection.query(statement, values).await?;
+        let rows = connection.query(&statement, values).await?;
         rows.iter().map(|row| message(row, account, now)).collect()
     }
 

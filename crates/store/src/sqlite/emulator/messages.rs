@@ -6,7 +6,9 @@ use rusqlite::{Connection, params};
 
 use crate::{
     MessageQuery, NewMessage, StoreError, StoredMessage,
-    decisions::emulator::{MessageCounter, message, retention_cutoff, sent, stored_callback_data},
+    decisions::emulator::{
+        MESSAGE_COLUMNS, MessageCounter, message, retention_cutoff, sent, stored_callback_data,
+    },
     sqlite::{
         SqliteStore,
         columns::{account_id, key, millis},
@@ -70,11 +72,12 @@ pub(super) fn page(
 ) -> Result<Vec<StoredMessage>, StoreError> {
     let Some(clock) = super::clock(connection, account)? else { return Ok(Vec::new()) };
     let MessageQuery { before, limit } = query;
-    let mut query = connection.prepare_cached(
-        "SELECT number, sent_at, template_id, version, failure, phone_id, recipient, category, \
-         texts FROM message WHERE account_id = ?1 AND number < ?2 AND created_at > ?3 \
-         ORDER BY number DESC LIMIT ?4",
-    )?;
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {MESSAGE_COLUMNS} FROM message m LEFT JOIN template t \
+         ON t.id = m.template_id AND t.account_id = m.account_id \
+         WHERE m.account_id = ?1 AND m.number < ?2 AND m.created_at > ?3 \
+         ORDER BY m.number DESC LIMIT ?4"
+    ))?;
     let mut rows = query.query(params![
         key(account.get()),
         before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX)),
