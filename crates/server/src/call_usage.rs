@@ -19,7 +19,8 @@ const CALLS_PER_HOUR: u64 = 5_000;
 /// After a failure for want of budget, the minutes until the account can call again.
 const REGAIN_MINUTES: u64 = 5;
 
-/// The calls of faithful emulator accounts in the present hour. Each process counts its own.
+/// The calls of faithful emulator accounts in the present hour of their clocks. Each process counts
+/// its own.
 #[derive(Default)]
 pub(crate) struct CallUsage(Mutex<HashMap<AccountId, HourlyCalls>>);
 
@@ -30,7 +31,7 @@ struct HourlyCalls {
 }
 
 impl CallUsage {
-    /// Counts a call and returns the value of the header.
+    /// Counts a call at a time of the account's clock, and returns the value of the header.
     pub(crate) fn count(&self, account: AccountId, now: Timestamp) -> String {
         let mut accounts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hourly = accounts.entry(account).or_default();

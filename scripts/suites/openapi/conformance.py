@@ -353,8 +353,8 @@ def emulator(account, other):
         account.v1("createFault", 201, body=document)
     account.v1("createFault", 422, body={"call": "list"})
     account.v1("listFaults", 200)
-    account.v1("deleteFault", 204, path={"number": "1"})
-    account.v1("deleteFault", 404, path={"number": "1"})
+    account.v1("deleteFault", 204, path={"id": "1"})
+    account.v1("deleteFault", 404, path={"id": "1"})
     account.v1("deleteFaults", 204)
     account.v1("replaceReviewRules", 200, body={"rules": []})
     body = {"type": "BODY", "text": "Hi {{1}}, your order is on its way.", "example": {"body_text": [["Ada"]]}}

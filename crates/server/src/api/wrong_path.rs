@@ -204,7 +204,7 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
         ("emulator/faults", _) => {
             "GET lists the faults, POST adds one, DELETE deletes all of them."
         }
-        ("emulator/faults/{number}", _) => {
+        ("emulator/faults/{id}", _) => {
             "DELETE deletes the fault. GET `…/emulator/faults` lists all of them."
         }
         ("tokens/{id}", _) => "DELETE revokes the token. GET `…/tokens` lists all of them.",

@@ -164,12 +164,12 @@ async fn faults_are_added_listed_and_deleted() {
     assert_eq!(created.headers["location"], "faults/1");
     let fault = created.json();
     assert_eq!(
-        (&fault["number"], &fault["matched"], &fault["spent"]),
-        (&json!(1), &json!(0), &json!(false))
+        (&fault["id"], &fault["matched"], &fault["spent"]),
+        (&json!("1"), &json!(0), &json!(false))
     );
     assert_eq!((&fault["call"], &fault["name"]), (&json!("create"), &json!("order_*")));
     let second = json!({"call": "send", "share": 0.5, "kind": "delay", "delay": "5s"});
-    assert_eq!(call(&app, Method::POST, "/faults", second).await.json()["number"], 2);
+    assert_eq!(call(&app, Method::POST, "/faults", second).await.json()["id"], "2");
     let listed = get(&app, "/faults").await;
     assert_eq!(listed["data"][0], fault);
     assert_eq!(listed["data"].as_array().unwrap().len(), 2);
@@ -180,7 +180,7 @@ async fn faults_are_added_listed_and_deleted() {
     }
     assert_eq!(call(&app, Method::DELETE, "/faults/1", Value::Null).await.status, 204);
     call(&app, Method::DELETE, "/faults/1", Value::Null).await.problem(404, "fault-unknown");
-    assert_eq!(get(&app, "/faults").await["data"][0]["number"], 2);
+    assert_eq!(get(&app, "/faults").await["data"][0]["id"], "2");
     assert_eq!(call(&app, Method::DELETE, "/faults", Value::Null).await.status, 204);
     assert_eq!(get(&app, "/faults").await, json!({"data": []}));
 }
@@ -195,7 +195,7 @@ async fn an_account_has_at_most_100_faults() {
     let refused = call(&app, Method::POST, "/faults", fault.clone()).await;
     refused.problem(409, "too-many-faults");
     assert_eq!(call(&app, Method::DELETE, "/faults/7", Value::Null).await.status, 204);
-    assert_eq!(call(&app, Method::POST, "/faults", fault).await.json()["number"], 101);
+    assert_eq!(call(&app, Method::POST, "/faults", fault).await.json()["id"], "101");
 }
 
 /// Stores a message of the emulator account.
@@ -235,7 +235,7 @@ async fn messages_are_listed_newest_first_with_what_their_recipients_read() {
         rest["data"][1],
         json!({
             "id": first, "to": "4915550001", "phone_number_id": PHONE, "template_id": template,
-            "version": 1, "category": "UTILITY", "texts": {"body": "Good morning"},
+            "name": "hello", "language": "en_US", "version": 1, "category": "UTILITY", "texts": {"body": "Good morning"},
             "status": "sent", "sent_at": "2026-09-21T14:13:20.000Z",
         })
     );
@@ -247,6 +247,11 @@ async fn messages_are_listed_newest_first_with_what_their_recipients_read() {
     };
     let expected = ["delivered null", "failed 131026", "delivered null"];
     assert_eq!(statuses(&get(&app, "/messages").await), expected);
+    let delete = format!("/message_templates/{template}");
+    assert_eq!(app.base(Method::DELETE, &delete, &Value::Null).await.status, 204);
+    let message = get(&app, "/messages?limit=1").await["data"][0].clone();
+    let shown = (&message["name"], &message["language"], &message["template_deleted"]);
+    assert_eq!(shown, (&json!("hello"), &json!("en_US"), &json!(true)), "{message}");
     for bad in ["?limit=0", "?after=0", "?after=x", "?before=3"] {
         let refused = call(&app, Method::GET, &format!("/messages{bad}"), Value::Null).await;
         refused.problem(400, "bad-request");

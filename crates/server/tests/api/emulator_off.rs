@@ -43,11 +43,20 @@ async fn every_call_of_an_emulator_account_is_refused_and_names_the_setting() {
 async fn the_graph_surface_refuses_it_with_code_10() {
     let service = started().await;
     let account = service.store.accounts().await.unwrap()[0].id;
-    let path = format!("/v23.0/{account}/message_templates");
-    let refused = service.send(request(Method::GET, &path, TOKEN, "")).await;
-    let error = refused.expect_error(403, 10, None);
-    assert_eq!(error["galley_problem"], "emulator-off");
-    assert!(error["error_user_msg"].as_str().unwrap().contains("`emulator = true`"), "{error}");
+    for (method, path) in [
+        (Method::GET, format!("/v23.0/{account}/message_templates")),
+        (Method::POST, format!("/v23.0/{account}/message_templates/archive")),
+        (Method::POST, format!("/v23.0/{account}/message_templates/unarchive")),
+        (Method::GET, format!("/v23.0/{account}/message_template_previews")),
+        (Method::GET, "/v23.0/7/compare".to_owned()),
+        (Method::POST, format!("/v23.0/{PHONE}/messages")),
+    ] {
+        let refused = service.send(request(method, &path, TOKEN, "")).await;
+        let error = refused.expect_error(403, 10, None);
+        assert_eq!(error["galley_problem"], "emulator-off", "{path}");
+        let text = error["error_user_msg"].as_str().unwrap();
+        assert!(text.contains("`emulator = true`"), "{path}: {text}");
+    }
 }
 
 async fn console(service: &TestService, method: Method, cookie: &str, body: Value) -> TestResponse {

@@ -12,7 +12,10 @@ use galley_store::{AccountQuotas, AddCredentialOutcome, Author, CredentialKind, 
 use serde_json::{Value, json};
 
 use super::service::{OTHER, PUBLIC, STRANGER, Service, TOKEN, hello};
-use crate::harness::description::{GRAPH, operations};
+use crate::harness::{
+    TestResponse,
+    description::{GRAPH, operations},
+};
 
 /// Each call with the scope that it requires. `{waba}` is the id of the shop's account, `{id}` that
 /// of its template.
@@ -37,6 +40,17 @@ const CALLS: &[(&str, &str, Scope)] = &[
     ("GET", "/v23.0/{waba}/subscribed_apps", Scope::Webhooks),
     ("DELETE", "/v23.0/{waba}/subscribed_apps", Scope::Webhooks),
 ];
+
+/// Whether only emulator accounts have the call. The shop is none.
+fn is_of_emulators(pattern: &str) -> bool {
+    pattern.ends_with("/messages") || pattern.contains("/compare?")
+}
+
+/// Asserts that the account has no such call, because it is not an emulator.
+fn assert_not_an_emulator(response: &TestResponse) {
+    let error = response.expect_error(404, 100, Some(33));
+    assert_eq!(error["galley_problem"], "not-an-emulator");
+}
 
 #[test]
 fn the_tested_calls_are_those_of_the_api_description() {
@@ -103,7 +117,9 @@ async fn every_call_rejects_callers_without_the_right_token() {
         assert!(!stranger.text().contains("hello"), "{pattern}");
         // The node before `uploads` is ignored, so every account may use it.
         let ignores_node = pattern.contains("/uploads");
-        if !ignores_node {
+        if is_of_emulators(pattern) {
+            assert_not_an_emulator(&stranger);
+        } else if !ignores_node {
             stranger.expect_error(400, 100, Some(33));
         }
         // The account of another tenant stays hidden, whatever the rulebook of the caller.
@@ -136,7 +152,26 @@ async fn every_call_rejects_callers_without_the_right_token() {
             "{pattern}"
         );
         let own = call("with").await;
-        assert!(![401, 403].contains(&own.status.as_u16()), "{pattern}: {}", own.text());
+        if is_of_emulators(pattern) {
+            assert_not_an_emulator(&own);
+        } else {
+            assert!(![401, 403, 404].contains(&own.status.as_u16()), "{pattern}: {}", own.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn archive_and_previews_are_not_only_for_emulators() {
+    let service = Service::start().await;
+    let id = service.create_named("hello", "en_US").await;
+    let (ids, none) = (json!({"hsm_ids": [id]}), Value::Null);
+    for (method, edge, body) in [
+        (Method::POST, "message_templates/archive", &ids),
+        (Method::POST, "message_templates/unarchive", &ids),
+        (Method::GET, "message_template_previews?category=AUTHENTICATION", &none),
+    ] {
+        let path = format!("/v23.0/{}/{edge}", service.shop);
+        service.call(method, &path, body).await.expect_success();
     }
 }
 

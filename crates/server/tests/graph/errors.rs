@@ -214,8 +214,12 @@ async fn a_call_that_is_not_offered_says_so_and_what_to_do() {
     let service = Service::start().await;
     let account = service.shop;
     for (method, path, expected) in [
-        (Method::POST, "/v23.0/15550001111/messages".to_owned(), "Galley does not send messages;"),
-        (Method::POST, "/15550001111/messages".to_owned(), "Galley does not send messages;"),
+        (
+            Method::POST,
+            "/v23.0/15550001111/marketing_messages".to_owned(),
+            "does not send messages;",
+        ),
+        (Method::POST, "/15550001111/marketing_messages".to_owned(), "does not send messages;"),
         (Method::POST, "/v23.0/15550001111/media".to_owned(), "Upload the sample of a template"),
         (Method::POST, "/v23.0/15550001111/register".to_owned(), "with Meta or your provider"),
         (Method::GET, format!("/v23.0/{account}/phone_numbers"), "galley phone add"),

@@ -125,11 +125,6 @@ impl Service {
         let Account(own) = account;
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
-        let number;
-        if operation.pattern.contains("{number}") {
-            number = self.fault().await;
-            known.push(("number", &number));
-        }
         if operation.pattern.contains("{id}") {
             // The template also creates an event, which a replay needs.
             let template = self.template(account, example).await;
@@ -137,6 +132,8 @@ impl Service {
                 self.webhook(account).await
             } else if operation.pattern.contains("/tokens/") {
                 self.token(account).await
+            } else if operation.pattern.contains("/faults/") {
+                self.fault().await
             } else {
                 template
             };
@@ -243,12 +240,10 @@ impl Service {
         self.created(account, &below(account, "tokens"), &document).await
     }
 
-    /// Adds a fault to the emulator and returns its number.
+    /// Adds a fault to the emulator and returns its id.
     async fn fault(&self) -> String {
         let document = json!({"call": "upload", "kind": "error", "times": 1});
-        let path = below(EMULATOR, "emulator/faults");
-        let response = self.send(EMULATOR, &Method::POST, &path, Some(&document), None).await;
-        json_of(response).await["number"].to_string()
+        self.created(EMULATOR, &below(EMULATOR, "emulator/faults"), &document).await
     }
 
     async fn created(&self, account: Account, path: &str, document: &Value) -> String {

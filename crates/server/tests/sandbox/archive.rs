@@ -122,7 +122,8 @@ async fn templates_are_compared_by_the_messages_of_the_sandbox() {
     let service = Service::start().await;
     let id = service.create(&hello("hello")).await.expect_success()["id"].clone();
     let path = format!("/v23.0/{}/compare?template_ids=[1]&start=1&end=2", id.as_str().unwrap());
-    let error = service.get(&path).await.expect_error(400, 100, Some(33));
+    let error = service.get(&path).await.expect_error(404, 100, Some(33));
+    assert_eq!(error["galley_problem"], "not-an-emulator");
     assert!(error["message"].as_str().unwrap().contains("no analytics"), "{error}");
 }
 

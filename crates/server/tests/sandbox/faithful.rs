@@ -1,11 +1,13 @@
 //! What faithful emulator accounts do as Meta does, each beside an account that does not.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     http::{Method, Request, StatusCode, header},
 };
 use galley_server::{Clock as _, delivery::Secret};
-use galley_store::MessageQuery;
+use galley_store::{AccountLimits, Author, MessageQuery};
 use serde_json::{Value, json};
 
 use super::emulator::{Emulator, PHONE, SECRET, TOKEN, order};
@@ -105,30 +107,61 @@ async fn a_recipient_reads_metas_text_of_a_code() {
     }
 }
 
+/// The path of the link to the sample of a template.
+async fn link(emulator: &Emulator, path: &str) -> String {
+    let shown = emulator.get(path).await.expect_success();
+    let link = &shown["components"][0]["example"]["header_handle"][0];
+    link.as_str().unwrap().strip_prefix("https://galley.test").unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn the_link_to_a_sample_expires_on_the_clock() {
     let faithful = Emulator::start_faithful().await;
     let handle = uploaded(&faithful).await;
     let path = created(&faithful, &picture("with_picture", &handle)).await;
-    let link = async |emulator: &Emulator, path: &str| {
-        let shown = emulator.get(path).await.expect_success();
-        let link = &shown["components"][0]["example"]["header_handle"][0];
-        link.as_str().unwrap().strip_prefix("https://galley.test").unwrap().to_owned()
-    };
     let first = link(&faithful, &path).await;
-    assert!(first.contains("&oe="), "{first}");
     assert_eq!(faithful.get(&first).await.status, 200);
-    faithful.advance("1209600s").await;
+    faithful.advance("1209599s").await;
+    assert_eq!(faithful.get(&first).await.status, 200);
+    faithful.advance("1s").await;
     let expired = faithful.get(&first).await;
     expired.problem(404, "not-found");
     assert!(expired.text().contains("The link has expired"), "{expired:?}");
     let second = link(&faithful, &path).await;
     assert_eq!(faithful.get(&second).await.status, 200);
+}
 
+#[tokio::test]
+async fn a_link_that_is_written_back_stands_for_the_sample() {
+    let faithful = Emulator::start_faithful().await;
+    let handle = uploaded(&faithful).await;
+    let path = created(&faithful, &picture("with_picture", &handle)).await;
+    let mut components = faithful.get(&path).await.expect_success()["components"].clone();
+    components[1]["text"] = json!("Hi {{1}}, your order has arrived at your house.");
+    let edit = json!({"components": components});
+    faithful.call(Method::POST, &path, &edit).await.expect_success();
+    faithful.advance("1209600s").await;
+    let new = link(&faithful, &path).await;
+    assert_eq!(faithful.get(&new).await.status, 200, "{new}");
+}
+
+#[tokio::test]
+async fn a_sample_is_not_served_without_an_expiry_that_was_issued() {
+    let faithful = Emulator::start_faithful().await;
+    let handle = uploaded(&faithful).await;
+    let path = created(&faithful, &picture("with_picture", &handle)).await;
+    let link_of_it = link(&faithful, &path).await;
+    let (url, expiry) = link_of_it.split_once("?oe=").unwrap();
+    let later = i64::from_str_radix(expiry, 16).unwrap() + 1;
+    for query in ["", "?oe=", "?oe=x", "?oe=-1", &format!("?oe={later:x}")] {
+        faithful.get(&format!("{url}{query}")).await.problem(404, "not-found");
+    }
     let other = Emulator::start().await;
     let handle = uploaded(&other).await;
     let path = created(&other, &picture("with_picture", &handle)).await;
-    assert!(!link(&other, &path).await.contains('?'));
+    let url = link(&other, &path).await;
+    assert!(!url.contains('?'), "{url}");
+    assert_eq!(other.get(&url).await.status, 200);
 }
 
 #[tokio::test]
@@ -214,6 +247,51 @@ async fn responses_tell_the_usage() {
     assert!(refused.header(USAGE).is_some(), "also with an error: {refused:?}");
     let other = Emulator::start().await;
     assert_eq!(other.get(&other.templates()).await.header(USAGE), None);
+}
+
+#[tokio::test]
+async fn the_usage_is_that_of_an_hour_of_the_clock() {
+    let faithful = Emulator::start_faithful().await;
+    faithful.advance("0s").await;
+    let percent = async || {
+        let response = faithful.get("/v23.0/7").await;
+        let usage: Value = serde_json::from_str(response.header(USAGE).unwrap()).unwrap();
+        usage[faithful.account.to_string()][0]["call_count"].clone()
+    };
+    for _ in 0..49 {
+        assert_eq!(percent().await, 0);
+    }
+    assert_eq!(percent().await, 1);
+    faithful.clock.advance(Duration::from_hours(1));
+    assert_eq!(percent().await, 1, "the clock of the account stands");
+    faithful.advance("3600s").await;
+    assert_eq!(percent().await, 0);
+}
+
+#[tokio::test]
+async fn limits_are_shown_and_the_clock_frees_quotas() {
+    let faithful = Emulator::start_faithful().await;
+    let (limits, by) = (AccountLimits { templates: 101 }, Author::operator(faithful.clock.now()));
+    assert!(faithful.store.set_account_limits(faithful.account, Some(limits), by).await.unwrap());
+    let first = created(&faithful, &order("order_0")).await;
+    for index in 1..100 {
+        faithful.create_named(&format!("order_{index}")).await;
+    }
+    faithful.create(&order("next")).await.expect_error(400, 80_008, None);
+    let list = faithful.get(&format!("{}?summary=true", faithful.templates())).await;
+    assert_eq!(list.expect_success()["summary"]["message_template_limit"], 101);
+    faithful.advance("3600s").await;
+    faithful.create_named("next").await;
+    faithful.create(&order("last")).await.expect_error(400, 100, Some(2_388_019));
+
+    let edit = async |text: &str| {
+        let components = json!({"components": [{"type": "BODY", "text": text}]});
+        faithful.call(Method::POST, &first, &components).await
+    };
+    edit("Your order is on its way.").await.expect_success();
+    edit("Your order has arrived.").await.expect_error(400, 100, Some(2_388_124));
+    faithful.advance("86400s").await;
+    edit("Your order has arrived.").await.expect_success();
 }
 
 const USAGE: &str = "x-business-use-case-usage";

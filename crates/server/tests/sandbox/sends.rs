@@ -176,7 +176,8 @@ async fn only_emulator_accounts_with_the_phone_number_send() {
     let path = format!("/v23.0/{PHONE}/messages");
     let request = Request::post(&path).header(header::AUTHORIZATION, format!("Bearer {NORMAL}"));
     let refused = emulator.send(request.body(Body::from(message.to_string())).unwrap()).await;
-    let error = refused.expect_error(400, 100, Some(33));
+    let error = refused.expect_error(404, 100, Some(33));
+    assert_eq!(error["galley_problem"], "not-an-emulator");
     let text = error["error_user_msg"].as_str().unwrap();
     assert!(text.contains("only emulator accounts have a sandbox"), "{text}");
     let other = emulator.call(Method::POST, "/v23.0/15550000000/messages", &message).await;

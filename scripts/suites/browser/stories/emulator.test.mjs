@@ -55,6 +55,21 @@ story('older messages follow on demand, and newer ones come before them', async 
   assert.match(await message.last().innerText(), /\+15550100/);
 });
 
+story('a message of a deleted template keeps its name, and nothing asks for the template', async () => {
+  const { id } = await create('farewell');
+  await account.send(token, '15550150', template('farewell'));
+  await account.call(token, 'DELETE', `/message_templates/${id}`);
+  const { page } = await visitor(account);
+  const asked = [];
+  page.on('request', (request) => request.url().includes(id) && asked.push(request.url()));
+  await page.getByRole('link', { name: 'Emulator' }).click();
+  const message = page.getByTestId('message').filter({ hasText: '+15550150' });
+  await message.getByText('farewell (deleted)').waitFor();
+  assert.equal(await message.locator('.proof-bubble').innerText(), 'Hello dear friend.');
+  await settled(page);
+  assert.deepEqual(asked, []);
+});
+
 story('the clock moves a template from PENDING to APPROVED, stands, and runs on', async () => {
   const { id } = await create('order_pending_10m');
   assert.equal(await status(id), 'PENDING');

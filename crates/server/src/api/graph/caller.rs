@@ -16,7 +16,7 @@ use galley_store::{
 };
 use jiff::Timestamp;
 
-use super::{not_offered::node_problem, parameters::Query};
+use super::{faithful::Faithful, not_offered::node_problem, parameters::Query};
 use crate::{
     api::{
         auth::{RequiredScope, TOKEN_PROBLEMS, ensure_active, ensure_served, scope_missing},
@@ -136,9 +136,8 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
         context.mark_graph();
         match Self::authenticate(parts, app, context, &path).await {
             Ok(caller) => {
-                if caller.is_faithful() {
-                    let usage = app.call_usage().count(caller.account.id, context.received_at());
-                    context.record_usage(usage);
+                if let Some(faithful) = Faithful::of(app, &caller.account).await? {
+                    context.record_usage(faithful.count_call(app));
                 }
                 caller.strike_by_header(&parts.headers)?;
                 Ok(caller)

@@ -146,6 +146,8 @@ fn code_of(problem: &Problem) -> GraphError {
 /// The status in the Graph API, which responds 400 to most client errors, including unknown ids.
 fn status(kind: ProblemKind) -> StatusCode {
     match kind.status() {
+        // The path exists, but not for this account.
+        status if kind == ProblemKind::NotAnEmulator => status,
         StatusCode::NOT_FOUND
         | StatusCode::CONFLICT
         | StatusCode::GONE

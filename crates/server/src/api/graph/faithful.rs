@@ -20,8 +20,7 @@ use crate::{
     app::App,
 };
 
-/// The parameters of a link to a sample: the account, and when the link expires on its clock.
-pub(super) const LINK_ACCOUNT: &str = "account";
+/// The parameter of a link to a sample that tells when it expires on the clock of its account.
 pub(super) const LINK_EXPIRY: &str = "oe";
 
 /// A faithful account and the time of its clock.
@@ -39,6 +38,11 @@ impl Faithful {
         }
         let now = emulated_time::of_account(app, account).await?;
         Ok(now.map(|now| Self { account: account.id, now }))
+    }
+
+    /// Counts a call of the account. Returns the value of the header that tells its usage.
+    pub(super) fn count_call(self, app: &App) -> String {
+        app.call_usage().count(self.account, self.now)
     }
 
     /// A cursor of the list, which expires.
@@ -67,20 +71,27 @@ impl Faithful {
     /// The link to a sample, which expires; `None` if it was not uploaded to Galley.
     pub(super) fn sample_link(self, app: &App, handle: &str) -> Option<String> {
         let url = media_url::for_handle(app, handle)?;
-        let expiry = self.now.checked_add(SAMPLE_LINK_LIFETIME).unwrap_or(Timestamp::MAX);
-        let (account, expiry) = (self.account, expiry.as_second());
-        Some(format!("{url}?{LINK_ACCOUNT}={account}&{LINK_EXPIRY}={expiry:x}"))
+        let expiry = latest_expiry(self.now);
+        Some(format!("{url}?{LINK_EXPIRY}={expiry:x}"))
     }
 }
 
-/// Whether a link to a sample has expired on the clock of its account. A URL without an expiry never
-/// does.
-pub(super) async fn is_expired(app: &App, query: &Query) -> Result<bool, Problem> {
+/// The second at which a link to a sample expires that is issued at this time.
+fn latest_expiry(now: Timestamp) -> i64 {
+    now.checked_add(SAMPLE_LINK_LIFETIME).unwrap_or(Timestamp::MAX).as_second()
+}
+
+/// Whether a link to a sample of a faithful account is valid on the clock of the account: it has an
+/// expiry, which is ahead, and not further than that of a link that is issued now.
+pub(super) async fn is_valid_link(
+    app: &App,
+    account: AccountId,
+    query: &Query,
+) -> Result<bool, Problem> {
     let expiry = query.text(LINK_EXPIRY).and_then(|text| i64::from_str_radix(text, 16).ok());
-    let account = query.text(LINK_ACCOUNT).and_then(|text| text.parse().ok());
-    let (Some(expiry), Some(account)) = (expiry, account) else { return Ok(false) };
     let now = emulated_time::of_account_id(app, account).await?;
-    Ok(now.is_some_and(|now| now.as_second() >= expiry))
+    let valid = now.map(|now| now.as_second() + 1..=latest_expiry(now));
+    Ok(valid.zip(expiry).is_some_and(|(valid, expiry)| valid.contains(&expiry)))
 }
 
 /// What an authentication template asks Meta to write.

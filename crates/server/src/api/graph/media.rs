@@ -31,8 +31,7 @@ pub(super) fn random_name(app: &App) -> String {
 const SAMPLE_NOT_FOUND: &str = "No sample exists at this URL: it was deleted, its account is disabled, or the URL is incomplete. Read the template again to get the current URL.";
 
 /// The detail for a link that has expired.
-const LINK_EXPIRED: &str =
-    "The link has expired on the clock of its account. Read the template again to get a new one.";
+const LINK_EXPIRED: &str = "The link has expired on the clock of its account, or is incomplete. Read the template again to get a new one.";
 
 /// The bytes that need no encoding in `filename*` (RFC 8187).
 const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
@@ -63,8 +62,9 @@ pub(super) async fn show(
     let valid = sample::is_name(&name);
     let media = if valid { app.store().media(&name).await? } else { None };
     let media = media.ok_or_else(not_found)?;
-    // After the sample was found: otherwise anyone could ask for the clocks of accounts.
-    if faithful::is_expired(&app, &query).await? {
+    if let Some(account) = media.faithful
+        && !faithful::is_valid_link(&app, account, &query).await?
+    {
         return Err(Problem::of(ProblemKind::NotFound).detail(LINK_EXPIRED));
     }
     match FilePrecondition::evaluate(&headers, &name) {

@@ -56,12 +56,12 @@ const NO_ANALYTICS: &str =
 
 /// The problem of a comparison in an account that is not an emulator.
 pub(super) fn analytics_not_offered() -> Problem {
-    not_offered(NO_ANALYTICS)
+    refused(ProblemKind::NotAnEmulator, NO_ANALYTICS)
 }
 
 /// The problem of a message from an account that is not an emulator.
 pub(super) fn messages_not_offered() -> Problem {
-    not_offered(NO_MESSAGES)
+    refused(ProblemKind::NotAnEmulator, NO_MESSAGES)
 }
 
 fn edge_problem(edge: &str) -> Option<Problem> {
@@ -111,11 +111,15 @@ fn is_v1_collection(segment: &str) -> bool {
     ["message_templates", "events", "webhooks"].contains(&segment)
 }
 
-/// Meta's code for an object that does not support the operation.
 fn not_offered(detail: &str) -> Problem {
+    refused(ProblemKind::NotFound, detail)
+}
+
+/// A problem with Meta's code for an object that does not support the operation.
+fn refused(kind: ProblemKind, detail: &str) -> Problem {
     let title = "Galley does not offer this call";
     let graph = GraphError { code: 100, subcode: Some(33), title };
-    Problem::of(ProblemKind::NotFound).detail(detail).graph(graph)
+    Problem::of(kind).detail(detail).graph(graph)
 }
 
 #[cfg(test)]

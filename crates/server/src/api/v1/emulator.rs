@@ -26,7 +26,7 @@ use crate::{
 pub(crate) const RULES: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/rules";
 pub(crate) const CLOCK: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/clock";
 pub(crate) const FAULTS: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/faults";
-pub(crate) const FAULT: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/faults/{number}";
+pub(crate) const FAULT: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/faults/{id}";
 pub(crate) const MESSAGES: &str = "/api/v1.0/{phone_number_id}/{key}/emulator/messages";
 
 pub(crate) fn routes(base: BasePath) -> Router<App> {

@@ -33,11 +33,11 @@ pub(crate) fn faults(faults: &[StoredFault]) -> String {
     out
 }
 
-/// The number and the state of a fault, followed by its document.
+/// The id and the state of a fault, followed by its document.
 fn write_fault(out: &mut String, stored: &StoredFault) {
     let fault = &stored.counted.fault;
     let mut object = ObjectWriter::open(out);
-    object.number("number", stored.number);
+    object.display("id", stored.number);
     object.number("matched", stored.counted.matched);
     let is_spent = fault.is_spent(stored.counted.matched);
     object.raw("spent", if is_spent { "true" } else { "false" });
@@ -65,6 +65,13 @@ fn write_message(out: &mut String, message: &StoredMessage) {
     object.string("to", &message.to);
     object.string("phone_number_id", &message.phone);
     object.display("template_id", message.template);
+    if let Some(template) = &message.sent_template {
+        object.string("name", &template.name);
+        object.string("language", &template.language);
+        if template.is_deleted {
+            object.raw("template_deleted", "true");
+        }
+    }
     object.number("version", message.version);
     object.unescaped("category", message.category.as_str());
     object.raw("texts", &message.texts);

@@ -21,10 +21,10 @@ use crate::{
     app::App,
 };
 
-/// The number in the path.
+/// The id in the path: the number of the fault.
 #[derive(Deserialize)]
 pub(super) struct FaultPath {
-    number: String,
+    id: String,
 }
 
 pub(super) async fn list(
@@ -73,12 +73,12 @@ pub(super) async fn delete_all(
 pub(super) async fn delete_one(
     State(app): State<App>,
     caller: EmulatorCaller,
-    Path(FaultPath { number }): Path<FaultPath>,
+    Path(FaultPath { id }): Path<FaultPath>,
     parameters: Parameters,
 ) -> Result<Response, Problem> {
     parameters.only(&[])?;
     let unknown = Problem::of(ProblemKind::FaultUnknown);
-    let Some(number) = parse_digits(&number) else { return Err(unknown) };
+    let Some(number) = parse_digits(&id) else { return Err(unknown) };
     match app.store().delete_faults(caller.account, Some(number)).await? {
         0 => Err(unknown),
         _ => Ok(StatusCode::NO_CONTENT.into_response()),

@@ -48,10 +48,10 @@ export function faultsCard(context) {
   /** @param {any} it */
   const fault = (it) => html`<li class="script-item fault" data-testid="fault">
     <div>
-      <p><span class="quiet">#${it.number}</span> <strong>${it.call}</strong> <code dir="ltr">${it.kind}${it.code === undefined ? '' : ` ${it.code}`}${it.delay ? ` ${it.delay}` : ''}</code></p>
+      <p><span class="quiet">#${it.id}</span> <strong>${it.call}</strong> <code dir="ltr">${it.kind}${it.code === undefined ? '' : ` ${it.code}`}${it.delay ? ` ${it.delay}` : ''}</code></p>
       <p class="quiet">${it.name ? html`<code dir="ltr">${it.name}</code> · ` : nothing}${frequency(it)}${it.spent ? html` ${tag(t.spent)}` : nothing}</p>
     </div>
-    <button class="icon-button" type="button" aria-label=${t.deleteFault(it.number)} title=${t.deleteFault(it.number)} @click=${() => remove(`emulator/faults/${it.number}`, t.faultDeleted(it.number))}>${icon('trash')}</button>
+    <button class="icon-button" type="button" aria-label=${t.deleteFault(it.id)} title=${t.deleteFault(it.id)} @click=${() => remove(`emulator/faults/${it.id}`, t.faultDeleted(it.id))}>${icon('trash')}</button>
   </li>`;
 
   return {
@@ -61,7 +61,7 @@ export function faultsCard(context) {
         ${faults.value?.length ? html`<button class="button button-small" type="button" @click=${removeAll}>${t.deleteAll}</button>` : nothing}</header>
       ${error ? html`<div class="card-body">${notice(error)}</div>` : nothing}
       ${faults.state(1)}
-      ${faults.value ? faults.value.length ? html`<ul class="script-items">${repeat(faults.value, (it) => it.number, fault)}</ul>` : html`<p class="card-body quiet">${t.noFaults}</p>` : nothing}
+      ${faults.value ? faults.value.length ? html`<ul class="script-items">${repeat(faults.value, (it) => it.id, fault)}</ul>` : html`<p class="card-body quiet">${t.noFaults}</p>` : nothing}
     </section>`,
   };
 }

@@ -16,13 +16,16 @@ import { reading } from './reading.js';
 const PAGE = 20;
 const MOST = 100;
 
-/** @typedef {{id: string, to: string, template_id: string, version: number, status: string, code?: number, sent_at: string, texts: import('./message.js').Texts}} Message */
+/** @typedef {{id: string, to: string, template_id: string, name?: string, language?: string, template_deleted?: boolean, version: number, status: string, code?: number, sent_at: string, texts: import('./message.js').Texts}} Message */
 /** @typedef {{items: Message[], after: string|undefined}} Page */
+
+/** Whether the template is gone; without a name, the service does not even know it any more. @param {Message} it */
+const isDeleted = (it) => it.template_deleted || it.name === undefined;
 
 /** @param {import('../../main.js').Context} context */
 export function inboxCard(context) {
   const { signal, update } = context;
-  /** The versions that were sent; `null` if one does not exist any more. @type {Map<string, any>} */
+  /** Versions that were sent, with their components. @type {Map<string, any>} */
   const templates = new Map();
   let isBusy = false;
   /** @type {unknown} */
@@ -38,15 +41,15 @@ export function inboxCard(context) {
   /** @param {Message} it */
   const key = (it) => `${it.template_id}/${it.version}`;
 
-  /** The name and the kind of the header are those of the template. @param {Message} it */
+  /** Only the template knows of which kind a header is. @param {Message} it */
   async function readTemplate(it) {
-    if (templates.has(key(it))) return;
+    const hasHeader = it.texts.header || it.texts.cards?.some((card) => card.header);
+    if (!hasHeader || isDeleted(it) || templates.has(key(it))) return;
     templates.set(key(it), undefined);
     try {
       templates.set(key(it), (await api.get(`message_templates/${it.template_id}`, { query: { version: it.version }, signal })).data);
-    } catch (error) {
-      if (isAbort(error)) return;
-      templates.set(key(it), null);
+    } catch {
+      return; // The kind is guessed.
     }
     update();
   }
@@ -80,19 +83,19 @@ export function inboxCard(context) {
 
   /** @param {Message} it */
   function message(it) {
-    const template = templates.get(key(it));
+    const template = { components: templates.get(key(it))?.components, language: it.language };
     const to = phoneNumber(it.to);
-    const name = template?.name ?? it.template_id;
+    const name = it.name ?? it.template_id;
     return html`<li class="message" data-testid="message" data-id=${it.id}>
       <div class="message-facts">
         <p class="message-to"><span class="visually-hidden">${t.to}</span> <bdi dir="ltr">${to}</bdi></p>
         <p class="message-status">${badge(it.status)}${it.code ? html` <span class="quiet">${t.code(it.code)}</span>` : nothing}</p>
         <p class="message-template"><span class="visually-hidden">${t.template}</span>
-          ${template === null ? t.deleted(it.template_id) : html`<a href=${paths.template(it.template_id)}><bdi>${name}</bdi></a>`}
+          ${isDeleted(it) ? html`<bdi>${t.deleted(name)}</bdi>` : html`<a href=${paths.template(it.template_id)}><bdi>${name}</bdi></a>`}
           <span class="quiet">${t.version(it.version)}</span></p>
         <p class="quiet"><span class="visually-hidden">${t.sent}</span> <time dir="auto" datetime=${it.sent_at} title=${t.sentAt}>${clockText(it.sent_at)}</time></p>
       </div>
-      ${proofView(proofOf(it.texts, template, t.copyCode), { label: t.messageTo(to), language: template?.language, empty: t.emptyMessage })}
+      ${proofView(proofOf(it.texts, template, t.copyCode), { label: t.messageTo(to), language: it.language, empty: t.emptyMessage })}
     </li>`;
   }
 
