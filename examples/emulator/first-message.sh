@@ -35,7 +35,7 @@ created=$(call "$graph/$WHATSAPP_BUSINESS_ACCOUNT_ID/message_templates" -d '{
 expect '"status":"PENDING"' "$created"
 
 # 2. Ten minutes later it is approved. The clock of the account moves, nothing waits.
-moved=$(call "$EMULATOR_BASE/emulator/clock" -d '{"advance": "10m"}')
+moved=$(call "$GALLEY_BASE_URL/emulator/clock" -d '{"advance": "10m"}')
 expect '"applied":1' "$moved"
 
 # 3. A message without its second parameter is refused as Meta refuses it.
@@ -51,9 +51,9 @@ expect '"code":132000' "$refused"
 # 4. A complete message is accepted, and three seconds later it was read.
 sent=$(send '{"type": "text", "text": "Ada"}, {"type": "text", "text": "A-1024"}')
 expect '"id":"wamid.sandbox.' "$sent"
-call "$EMULATOR_BASE/emulator/clock" -d '{"advance": "3s"}' >/dev/null
+call "$GALLEY_BASE_URL/emulator/clock" -d '{"advance": "3s"}' >/dev/null
 
 # 5. What the recipient reads.
-messages=$(call "$EMULATOR_BASE/emulator/messages")
+messages=$(call "$GALLEY_BASE_URL/emulator/messages")
 expect 'Hi Ada, your order A-1024 is on its way.' "$messages"
 expect '"status":"read"' "$messages"

@@ -142,8 +142,13 @@ settings.")]
 Prints the address and the credentials when it is ready, as NAME=VALUE lines, or with --json as one \
 line of JSON. The store is a temporary file, which is deleted at the end: SIGINT (Ctrl-C) or SIGTERM.
 
-Environment: GALLEY_BOOTSTRAP_KEY, GALLEY_BOOTSTRAP_TOKEN and GALLEY_BOOTSTRAP_PHONE choose the \
-credentials, and GALLEY_WEBHOOK_SECRET the app secret; without them, they are random.
+Environment: these variables choose what is random without them.
+  GALLEY_EMULATOR_KEY              the API key
+  GALLEY_EMULATOR_TOKEN            the access token
+  GALLEY_EMULATOR_PHONE_NUMBER_ID  the phone number id
+  GALLEY_EMULATOR_WABA_ID          the id of the WhatsApp Business Account
+  GALLEY_EMULATOR_APP_SECRET       the secret that signs webhooks
+Settings such as GALLEY_PUBLIC_URL apply, too; a settings file only with --config.
 
 Webhooks may go to private addresses here, because the receiver is usually on this machine.")]
     Emulator(EmulatorOptions),

@@ -25,6 +25,7 @@ mod smoke {
     mod earlier;
     mod emulator;
     mod emulator_accounts;
+    mod emulator_environment;
     mod events;
     mod first_run;
     mod framing;

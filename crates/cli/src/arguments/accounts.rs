@@ -83,7 +83,8 @@ pub(crate) struct EmulatorChoice {
     /// templates on a clock of its own. Needs --rulebook whatsapp.
     #[arg(long, conflicts_with = "review")]
     pub(crate) emulator: bool,
-    /// Let the emulator also do what Meta does and Galley deliberately does not.
+    /// Let the emulator also do what Meta does and Galley deliberately does not, with Meta's limits of
+    /// a verified business (`galley account limit` changes them).
     #[arg(long, requires = "emulator")]
     pub(crate) faithful: bool,
 }

@@ -12,9 +12,12 @@ pub(crate) struct EmulatorOptions {
     /// Address to listen on; port 0 chooses a free one.
     #[arg(long, value_name = "HOST:PORT", default_value = LISTEN)]
     pub(crate) listen: String,
-    /// Also do what Meta does and Galley deliberately does not.
+    /// Also do what Meta does and Galley deliberately does not, with Meta's limits.
     #[arg(long)]
     pub(crate) faithful: bool,
+    /// Leave out Meta's limits of templates, creates and edits, for load tests.
+    #[arg(long, requires = "faithful")]
+    pub(crate) no_limits: bool,
     /// Create the templates in the *.json files of this directory, in the order of their names.
     #[arg(long, value_name = "DIR")]
     pub(crate) seed: Option<PathBuf>,

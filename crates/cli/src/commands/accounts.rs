@@ -11,8 +11,8 @@ use galley_domain::{
     template::Review,
 };
 use galley_store::{
-    AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
-    RenameAccountOutcome, SetReviewOutcome,
+    AccountLimits, AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount,
+    NewCredential, RenameAccountOutcome, SetReviewOutcome,
 };
 use serde_json::Value;
 
@@ -39,6 +39,7 @@ pub(super) async fn account(
             let mut new = new_account(context, name, phones, &rulebook, &review, [&key, &token])?;
             if let Some(kind) = emulator_kind(&kind, &rulebook)? {
                 become_emulator(&mut new, kind);
+                new.limits = emulator_limits(kind);
             }
             create(context, new, key, token).await
         }
@@ -112,6 +113,11 @@ pub(super) fn become_emulator(new: &mut NewAccount, kind: EmulatorKind) {
     for credential in new.credentials.iter_mut().filter(|it| it.kind == CredentialKind::Token) {
         credential.scopes = Scopes::of(credential.scopes.iter().chain([Scope::Emulator]));
     }
+}
+
+/// The limits that a new emulator account has: a faithful one those of a verified business.
+pub(super) fn emulator_limits(kind: EmulatorKind) -> Option<AccountLimits> {
+    kind.faithful.then_some(AccountLimits::VERIFIED)
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! `galley emulator`: a throw-away service with one emulator account.
 
 mod callback;
+mod environment;
 mod seed;
 mod temporary;
 
@@ -9,7 +10,6 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 use anyhow::{Context as _, bail};
 use galley_domain::{
     account::prefix, emulator::EmulatorKind, id::AccountId, rulebook::WHATSAPP, template::Review,
-    webhook::Redacted,
 };
 use galley_server::{Clock as _, LogWriter, delivery::Keyring};
 use galley_store::{
@@ -18,13 +18,13 @@ use galley_store::{
 use jiff::Timestamp;
 use serde_json::json;
 
-use self::{callback::Callback, temporary::TemporaryDirectory};
+use self::{callback::Callback, environment::ChosenAccount, temporary::TemporaryDirectory};
 use super::{accounts, run_logged, serve, serve::OpenService};
 use crate::{
     arguments::{Common, EmulatorOptions},
     clock::SystemClock,
     secrets,
-    settings::{Bootstrap, BootstrapSecrets, RawSettings, Settings},
+    settings::{RawSettings, Settings},
     table,
 };
 
@@ -54,23 +54,25 @@ pub(super) fn run(
         ("webhooks_deliver", on()),
         // No load balancer has to notice the end.
         ("drain_delay", Some("0s".to_owned())),
+        // A real service beside it may have that address.
+        ("health_listen", Some(String::new())),
     ];
-    let raw = RawSettings::gather(&common, &flags, variables)?;
+    let raw = RawSettings::gather_for_emulator(&common, &flags, variables)?;
     let mut settings = raw.settings()?;
-    if !settings.webhooks.keyring.has_key() {
-        // Nothing outlives the process, so a key of its own is enough to encrypt the app secret.
-        settings.webhooks.keyring = Keyring::new(Some(&secrets::random(prefix::TOKEN)?))?;
-    }
+    let chosen = ChosenAccount::read(&raw)?;
+    // Nothing outlives the process, so a key of its own is enough to encrypt the app secret.
+    settings.webhooks.keyring = Keyring::new(Some(&secrets::random(prefix::TOKEN)?))?;
     if let Some(url) = &options.callback {
         settings.webhooks.context().guard.check_url(url).context("--callback")?;
     }
-    run_logged(&raw, &settings, |log| serve(options, &settings, &raw, log, json))
+    run_logged(&raw, &settings, |log| serve(options, &settings, &raw, chosen, log, json))
 }
 
 async fn serve(
     options: &EmulatorOptions,
     settings: &Settings,
     raw: &RawSettings,
+    chosen: ChosenAccount,
     log: LogWriter,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
@@ -78,13 +80,17 @@ async fn serve(
     let service = OpenService::open(settings, raw, false).await?;
     let store = &service.store;
     let now = SystemClock::new().now();
-    let account = Emulated::create(&**store, &settings.bootstrap, options.faithful, now).await?;
+    let kind = EmulatorKind { faithful: options.faithful };
+    let app_secret = chosen.app_secret.clone();
+    let account = Emulated::create(&**store, chosen, kind, now).await?;
     if let Some(directory) = &options.seed {
         let count = seed::create(&**store, account.id, directory, now).await?;
         tracing::info!("created {count} templates from {}", directory.display());
     }
-    let app_secret = raw.secret("GALLEY_WEBHOOK_SECRET").map_err(anyhow::Error::msg)?;
-    let app_secret = app_secret.filter(|it| !it.is_empty()).map(Redacted);
+    // After the seeds, which count towards no quota.
+    if let Some(limits) = accounts::emulator_limits(kind).filter(|_| !options.no_limits) {
+        store.set_account_limits(account.id, Some(limits), Author::operator(now)).await?;
+    }
     let context = settings.webhooks.context();
     let callback =
         Callback::prepare(Arc::clone(store), context, account.id, options, app_secret).await?;
@@ -104,25 +110,18 @@ struct Emulated {
 }
 
 impl Emulated {
-    /// Creates the account with the credentials of the first account, if the environment has them,
-    /// or with random ones.
+    /// Creates the account without limits. What the environment does not choose is random.
     async fn create(
         store: &dyn Store,
-        bootstrap: &Bootstrap,
-        faithful: bool,
+        chosen: ChosenAccount,
+        kind: EmulatorKind,
         now: Timestamp,
     ) -> anyhow::Result<Self> {
-        let (key, token, phone) = match bootstrap {
-            Bootstrap::Given(BootstrapSecrets { key, token, phone }) => {
-                (key.clone(), token.clone(), phone.clone())
-            }
-            Bootstrap::Print | Bootstrap::Off => {
-                (secrets::random(prefix::KEY)?, secrets::random(prefix::TOKEN)?, None)
-            }
-        };
-        let phone = phone.map_or_else(secrets::phone, Ok)?;
+        let key = chosen.key.map_or_else(|| secrets::random(prefix::KEY), Ok)?;
+        let token = chosen.token.map_or_else(|| secrets::random(prefix::TOKEN), Ok)?;
+        let phone = chosen.phone.map_or_else(secrets::phone, Ok)?;
         let mut new = NewAccount {
-            id: None,
+            id: chosen.waba_id,
             name: ACCOUNT.to_owned(),
             rulebook: WHATSAPP.name,
             review: Review::Scripted,
@@ -136,7 +135,7 @@ impl Emulated {
             only_if_first: true,
             by: Author::operator(now),
         };
-        accounts::become_emulator(&mut new, EmulatorKind { faithful });
+        accounts::become_emulator(&mut new, kind);
         let CreateAccountOutcome::Created(id, _) = store.create_account(new).await? else {
             bail!("the temporary store already has an account")
         };
@@ -186,7 +185,7 @@ fn print_ready(
             ("CLOUD_API_ACCESS_TOKEN", token),
             ("WA_PHONE_NUMBER_ID", phone),
             ("WA_BUSINESS_ACCOUNT_ID", &id),
-            ("EMULATOR_BASE", &base),
+            ("GALLEY_BASE_URL", &base),
         ];
         variables.map(|(name, value)| format!("{name}={value}")).join("\n")
     };

@@ -24,6 +24,18 @@ pub(super) const SECRET_FILES: [&str; 4] = [
     "GALLEY_WEBHOOK_SECRET_FILE",
 ];
 
+/// Environment variables that only `galley emulator` reads.
+pub(super) const EMULATOR: [&str; 8] = [
+    "GALLEY_EMULATOR_APP_SECRET",
+    "GALLEY_EMULATOR_APP_SECRET_FILE",
+    "GALLEY_EMULATOR_KEY",
+    "GALLEY_EMULATOR_KEY_FILE",
+    "GALLEY_EMULATOR_PHONE_NUMBER_ID",
+    "GALLEY_EMULATOR_TOKEN",
+    "GALLEY_EMULATOR_TOKEN_FILE",
+    "GALLEY_EMULATOR_WABA_ID",
+];
+
 /// How the first account of an empty store is created.
 #[derive(Debug)]
 pub(crate) enum Bootstrap {

@@ -1,13 +1,16 @@
 //! The sources of settings, each of which overrides the former: defaults, file, environment, flags.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, bail};
 use galley_domain::document::suggest;
 
 use super::{
     DEFAULTS, Resolver, Settings,
-    bootstrap::{SECRET_FILES, SECRETS},
+    bootstrap::{EMULATOR, SECRET_FILES, SECRETS},
     values::redacted,
 };
 use crate::arguments::Common;
@@ -27,35 +30,62 @@ impl RawSettings {
         flags: &[(&str, Option<String>)],
         environment: impl Iterator<Item = (String, String)>,
     ) -> anyhow::Result<Self> {
-        let environment: BTreeMap<String, String> =
-            environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
+        let mut raw = Self::with_defaults(environment);
+        let named = raw.environment.get("GALLEY_CONFIG").map(PathBuf::from);
+        match common.config.clone().or(named) {
+            Some(path) => raw.layer_settings_file(&path, false)?,
+            None => raw.layer_settings_file(Path::new("galley.toml"), true)?,
+        }
+        raw.layer_overrides(common, flags);
+        Ok(raw)
+    }
+
+    /// Collects the sources for a throw-away service. Other settings files than that of `--config`
+    /// and secrets of other variables are those of a real service, which may be in production.
+    pub(crate) fn gather_for_emulator(
+        common: &Common,
+        flags: &[(&str, Option<String>)],
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> anyhow::Result<Self> {
+        let is_of_real_service =
+            |name: &str| SECRETS.contains(&name) || SECRET_FILES.contains(&name);
+        let mut raw =
+            Self::with_defaults(environment.filter(|(name, _)| !is_of_real_service(name)));
+        if let Some(path) = &common.config {
+            raw.layer_settings_file(path, false)?;
+        }
+        raw.layer_overrides(common, flags);
+        Ok(raw)
+    }
+
+    /// The compiled-in defaults, and the environment that later layers read.
+    fn with_defaults(environment: impl Iterator<Item = (String, String)>) -> Self {
+        let environment = environment.filter(|(name, _)| name.starts_with("GALLEY_")).collect();
         let (errors, warnings) = (Vec::new(), Vec::new());
         let mut raw = Self { values: BTreeMap::new(), environment, errors, warnings };
         raw.layer_file(DEFAULTS, "default").expect("the defaults are valid");
-        raw.layer_chosen_file(common)?;
-        raw.layer_environment();
+        raw
+    }
+
+    /// The environment, and then the flags.
+    fn layer_overrides(&mut self, common: &Common, flags: &[(&str, Option<String>)]) {
+        self.layer_environment();
         for set in &common.set {
             match set.split_once('=') {
-                Some((name, value)) => raw.layer(name.trim(), value.trim().to_owned(), "--set"),
-                None => raw.errors.push(format!("--set {set}: expected NAME=VALUE")),
+                Some((name, value)) => self.layer(name.trim(), value.trim().to_owned(), "--set"),
+                None => self.errors.push(format!("--set {set}: expected NAME=VALUE")),
             }
         }
         let store = ("store", common.store.clone());
         for (name, value) in flags.iter().cloned().chain([store]) {
             if let Some(value) = value {
-                raw.layer(name, value, &format!("--{}", name.replace('_', "-")));
+                self.layer(name, value, &format!("--{}", name.replace('_', "-")));
             }
         }
-        Ok(raw)
     }
 
-    fn layer_chosen_file(&mut self, common: &Common) -> anyhow::Result<()> {
-        let named = self.environment.get("GALLEY_CONFIG").map(PathBuf::from);
-        let (path, optional) = match common.config.clone().or(named) {
-            Some(path) => (path, false),
-            None => (PathBuf::from("galley.toml"), true),
-        };
-        match std::fs::read_to_string(&path) {
+    fn layer_settings_file(&mut self, path: &Path, optional: bool) -> anyhow::Result<()> {
+        match std::fs::read_to_string(path) {
             Ok(text) => self
                 .layer_file(&text, &path.display().to_string())
                 .with_context(|| format!("the settings file {}", path.display())),
@@ -95,8 +125,11 @@ impl RawSettings {
     fn layer_environment(&mut self) {
         for (name, value) in self.environment.clone() {
             let setting = name.trim_start_matches("GALLEY_").to_lowercase();
-            let other = name == "GALLEY_CONFIG" || name.starts_with("GALLEY_TEST_");
-            if other || SECRETS.contains(&&*name) || SECRET_FILES.contains(&&*name) {
+            // The emulator prints the base URL for its clients.
+            let other = ["GALLEY_CONFIG", "GALLEY_BASE_URL"].contains(&&*name)
+                || name.starts_with("GALLEY_TEST_");
+            let is_secret = SECRETS.contains(&&*name) || SECRET_FILES.contains(&&*name);
+            if other || is_secret || EMULATOR.contains(&&*name) {
                 continue;
             }
             match self.unknown_setting(&setting) {

@@ -113,5 +113,7 @@ const ENVIRONMENT: &str = "\n\
     `GALLEY_BOOTSTRAP_KEY`, `GALLEY_BOOTSTRAP_TOKEN`, `GALLEY_BOOTSTRAP_PHONE`, `GALLEY_SECRET_KEY`, \
     `GALLEY_WEBHOOK_SECRET`. Except for `GALLEY_BOOTSTRAP_PHONE`, each can be read from a file: \
     `GALLEY_SECRET_KEY_FILE` names the file with the value of `GALLEY_SECRET_KEY`, and so on. \
-    [Running Galley](operations/running.md#settings) explains them.\n\
+    [Running Galley](operations/running.md#settings) explains them. `galley emulator` reads \
+    `GALLEY_EMULATOR_…` instead, and a settings file only with `--config` \
+    ([The emulator](emulator.md#in-ci)).\n\
     \n## Settings\n";

@@ -43,6 +43,13 @@ fn an_emulator_account_is_created_listed_and_keeps_its_kind() {
     assert_eq!(kinds("emulator"), [json!("standard"), json!("faithful"), Value::Null]);
     assert_eq!(kinds("review"), ["scripted", "scripted", "auto"]);
     assert_eq!(galley_json(dir, &["account", "show", "faithful"])["emulator"], "faithful");
+    for (name, limit) in [("test", Value::Null), ("faithful", json!(6_000)), ("shop", Value::Null)]
+    {
+        let shown = galley_json(dir, &["account", "show", name]);
+        assert_eq!(shown["template_limit"], limit, "{name}");
+    }
+    let unlimited = galley_json(dir, &["account", "limit", "faithful", "none"]);
+    assert_eq!(unlimited["template_limit"], Value::Null);
     let tokens = galley_json(dir, &["token", "list", "test"]);
     assert_eq!(tokens[0]["scopes"], "read,write,review,webhooks,emulator");
 
