@@ -2,15 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::Context as _;
 use galley_domain::{
     id::AccountId,
     webhook::{Format, Redacted},
 };
-use galley_server::{
-    Clock as _,
-    delivery::{Secret, WebhookContext},
-};
+use galley_server::{Clock as _, delivery::WebhookContext};
 use galley_store::{Author, CreateWebhookOutcome, NewWebhook, Store, StoreError, StoredSecret};
 
 use crate::{arguments::EmulatorOptions, clock::SystemClock};
@@ -39,9 +35,6 @@ impl Callback {
         options: &EmulatorOptions,
         app_secret: Option<Redacted>,
     ) -> anyhow::Result<Self> {
-        if let Some(Redacted(secret)) = &app_secret {
-            Secret::from_app_secret(secret).context("GALLEY_WEBHOOK_SECRET")?;
-        }
         let receiver = options.callback.clone().zip(options.verify_token.clone().map(Redacted));
         let secret = context.new_secret(account, Format::Whatsapp, app_secret.as_ref());
         let (secret, app_secret) = (secret.encrypted, secret.shown);
@@ -74,7 +67,7 @@ impl Callback {
                 tracing::info!("the callback is verified: webhooks are sent to it from now on");
             }
             Ok(_) => {
-                tracing::warn!("the callback is not used: a client has subscribed another URL")
+                tracing::warn!("the callback is not used: a client has subscribed another URL");
             }
             Err(error) => tracing::error!(%error, "the callback could not be registered"),
         }
