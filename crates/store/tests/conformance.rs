@@ -260,6 +260,7 @@ macro_rules! conformance {
             }
             emulator_statuses {
                 statuses_are_sent_in_the_order_of_their_times,
+                an_endpoint_from_the_start_gets_what_happened_before_it,
                 a_clock_that_stands_holds_statuses_back,
                 a_lease_on_statuses_is_exclusive_until_it_ends,
                 one_of_many_concurrent_workers_gets_the_statuses,

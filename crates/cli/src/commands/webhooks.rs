@@ -58,6 +58,7 @@ pub(super) async fn webhook(
                 events,
                 format,
                 subscribed: account.is_app_callback(format),
+                from_start: false,
                 secret: secret.encrypted.clone(),
                 by: context.author(),
             };

@@ -86,6 +86,7 @@ impl Delivering {
             events: Vec::new(),
             format: Format::Galley,
             subscribed: false,
+            from_start: false,
             secret: keyring().encrypt(account.get(), &secret, [3; 24]),
             by: Author::operator(service.clock.now()),
         };

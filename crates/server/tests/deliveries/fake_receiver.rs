@@ -183,6 +183,7 @@ async fn register(
         events: Vec::new(),
         format,
         subscribed: false,
+        from_start: false,
         secret: keyring().encrypt(account.get(), secret, [3; 24]),
         by: Author::operator(service.clock.now()),
     };

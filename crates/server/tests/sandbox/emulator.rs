@@ -121,6 +121,7 @@ impl Emulator {
             events: Vec::new(),
             format: Format::Whatsapp,
             subscribed: true,
+            from_start: false,
             secret: keyring().encrypt(account.get(), &secret, [4; 24]),
             by: Author::operator(self.clock.now()),
         };

@@ -146,7 +146,7 @@ async fn a_link_that_is_written_back_stands_for_the_sample() {
 }
 
 #[tokio::test]
-async fn a_sample_is_not_served_without_an_expiry_that_was_issued() {
+async fn a_sample_is_not_served_without_an_expiry_or_with_one_too_far_ahead() {
     let faithful = Emulator::start_faithful().await;
     let handle = uploaded(&faithful).await;
     let path = created(&faithful, &picture("with_picture", &handle)).await;
@@ -389,7 +389,7 @@ async fn the_only_endpoint_in_metas_format_is_the_callback_of_the_app() {
 }
 
 #[tokio::test]
-async fn the_app_secret_signs_for_every_callback_of_a_client() {
+async fn every_callback_of_a_client_gets_the_app_secret() {
     let emulator = Emulator::start().await;
     let secret = Secret::from_app_secret(SECRET).unwrap();
     let stored = keyring().encrypt(emulator.account.get(), &secret, [4; 24]);

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use axum::{body::Body, http::Request};
+use axum::{
+    body::Body,
+    http::{Method, Request},
+};
 use galley_domain::id::WebhookId;
 use galley_server::workers::{DeliveryStepOutcome, StatusStepOutcome, deliver_one, send_statuses};
 use serde_json::{Value, json};
@@ -225,4 +228,12 @@ async fn template_webhooks_have_the_times_of_the_clock() {
     let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
     assert_eq!(body["entry"][0]["changes"][0]["value"]["new_category"], "MARKETING");
     assert_eq!(body["entry"][0]["time"], now + 86_400);
+
+    let path = format!("/v23.0/{}/message_templates?name=order_to_marketing", emulator.account);
+    emulator.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    while deliver(&emulator, endpoint).await == DeliveryStepOutcome::Delivered {}
+    let requests = emulator.receiver.take();
+    let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
+    assert_eq!(body["entry"][0]["changes"][0]["value"]["event"], "DELETED");
+    assert_eq!(body["entry"][0]["time"], now + 2 * 86_400);
 }

@@ -179,7 +179,8 @@ mod tests {
 
     fn new_webhook(subscribed: bool) -> NewWebhook {
         let Webhook { account, url, events, format, secret, .. } = failing_webhook();
-        NewWebhook { account, url, events, format, subscribed, secret, by: Author::operator(at(0)) }
+        let (from_start, by) = (false, Author::operator(at(0)));
+        NewWebhook { account, url, events, format, subscribed, from_start, secret, by }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     PostgresStore,
     batch::no_account,
     columns::{get, key, millis, webhook_id},
-    emulator::RESTART_STATUSES,
+    emulator::{RESTART_STATUSES, SEND_ALL_STATUSES},
     events,
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
@@ -126,25 +126,37 @@ pub(super) async fn create(
         return Ok(refusal);
     }
     let newest = key(transaction.newest_seq(new.account));
+    let oldest = "SELECT min(seq) AS oldest FROM event WHERE account_id = $1";
+    let cursor = if new.from_start {
+        let row = transaction.query_one(oldest, &[&account]).await?;
+        let oldest: Option<i64> = row.map(|row| get(&row, "oldest")).transpose()?.flatten();
+        oldest.map_or(newest, |oldest| oldest - 1)
+    } else {
+        newest
+    };
     let insert = concat!(
         "INSERT INTO webhook AS w (account_id, url, events, secret, cursor, created_at, \
          updated_at, format, subscribed) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) RETURNING ",
         columns!(),
-        ", 0::int8 AS behind"
+        ", $9::int8 AS behind"
     );
     let values: Values<'_> = &[
         &account,
         &new.url,
         &event_list(&new.events),
         &new.secret.0,
-        &newest,
+        &cursor,
         &millis(new.by.at),
         &new.format.as_str(),
         &new.subscribed,
+        &(newest - cursor),
     ];
     let rows = transaction.query(insert, values).await?;
     let created = rows.iter().map(webhook).next().transpose()?;
     let created = created.ok_or_else(no_account)?;
+    if new.from_start {
+        transaction.execute(SEND_ALL_STATUSES, &[&key(created.id.get())]).await?;
+    }
     transaction.audit(new.account, AuditedChange::WebhookCreated(&created), new.by);
     Ok(CreateWebhookOutcome::Created(Box::new(created)))
 }

@@ -35,6 +35,9 @@ pub struct NewWebhook {
     pub format: Format,
     /// Whether it is the account's Graph API subscription.
     pub subscribed: bool,
+    /// Whether it also gets what happened before: all stored events, and the statuses of all kept
+    /// messages.
+    pub from_start: bool,
     /// The signing secret.
     pub secret: StoredSecret,
     /// Who registers it, and when.

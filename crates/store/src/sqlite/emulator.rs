@@ -22,7 +22,7 @@ pub(super) use self::{
     script::{
         apply_due_of, emulation, finish_deletion, finish_edit, run_first_script, until_name_is_free,
     },
-    statuses::restart as restart_statuses,
+    statuses::{restart as restart_statuses, send_all_statuses},
 };
 use super::{
     SqliteStore,

@@ -98,6 +98,11 @@ pub(super) fn create(
     }
     // The account's row does not contain the events of this transaction yet.
     let newest = batch.newest_seq(new.account)?;
+    let cursor = if new.from_start {
+        events::oldest(batch.connection(), new.account)?.saturating_sub(1)
+    } else {
+        newest
+    };
     batch
         .connection()
         .prepare_cached(
@@ -109,7 +114,7 @@ pub(super) fn create(
             new.url,
             event_list(&new.events),
             new.secret.0,
-            key(newest),
+            key(cursor),
             millis(new.by.at),
             new.format.as_str(),
             new.subscribed,
@@ -117,9 +122,13 @@ pub(super) fn create(
     let id = u64::try_from(batch.connection().last_insert_rowid()).ok().and_then(WebhookId::new);
     let created = id.map(|id| one(batch.connection(), new.account, id)).transpose()?.flatten();
     let created = created.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    if new.from_start {
+        emulator::send_all_statuses(batch.connection(), created.id)?;
+    }
     let change = AuditedChange::WebhookCreated(&created);
     audit::append(batch.connection(), new.account, change, new.by)?;
-    Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind: 0, ..created })))
+    let behind = newest.saturating_sub(cursor);
+    Ok(CreateWebhookOutcome::Created(Box::new(Webhook { behind, ..created })))
 }
 
 pub(super) fn of_account(

@@ -8,14 +8,14 @@ use galley_domain::{
     webhook::Format,
 };
 use galley_store::{
-    Author, DueStatus, NewMessage, NewWebhook, RecordStatusesOutcome, RetentionCursor,
-    StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
+    Author, DeliveryLease, DueStatus, NewMessage, NewWebhook, RecordStatusesOutcome,
+    RetentionCursor, StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
 };
 use jiff::Timestamp;
 
 use super::{
-    emulator::{DAY, HOUR, MINUTE, SECOND, advance, emulator, message},
-    fixture::{Shared, account, noon},
+    emulator::{DAY, HOUR, MINUTE, SECOND, advance, emulator, message, scripted},
+    fixture::{Shared, account, create, noon},
     webhooks::{endpoint, register},
 };
 
@@ -90,6 +90,23 @@ pub(crate) async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared
     let (lines, next) = receive(store, id, 10 * SECOND).await;
     assert_eq!((lines, next), (vec!["2s 2 failed".to_owned(), "3s 1 read".to_owned()], None));
     assert_eq!(with_work(store, DAY).await, [], "a failed message is never read");
+}
+
+pub(crate) async fn an_endpoint_from_the_start_gets_what_happened_before_it(store: &Shared) {
+    let mine = emulator(store, "a", false).await;
+    create(store, scripted(mine, "hello", 0)).await;
+    send(store, mine, 0, None).await;
+    for (from_start, seen) in [(true, vec!["0s 1 sent".to_owned()]), (false, Vec::new())] {
+        let by = Author::operator(noon(1));
+        let new = NewWebhook { format: Format::Whatsapp, by, from_start, ..endpoint(mine) };
+        let webhook = register(store, new).await;
+        assert_eq!(webhook.behind > 0, from_start, "{webhook:?}");
+        let read = store.webhook(mine, webhook.id).await.unwrap().unwrap();
+        assert_eq!((read.cursor, read.behind), (webhook.cursor, webhook.behind));
+        let due = store.lease_delivery(webhook.id, noon(2), noon(MINUTE)).await.unwrap();
+        assert_eq!(matches!(due, DeliveryLease::Due(_)), from_start, "{due:?}");
+        assert_eq!(receive(store, webhook.id, 2).await.0, seen);
+    }
 }
 
 pub(crate) async fn a_clock_that_stands_holds_statuses_back(store: &Shared) {

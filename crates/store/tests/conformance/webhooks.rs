@@ -19,6 +19,7 @@ pub(crate) fn endpoint(account: AccountId) -> NewWebhook {
         events: Vec::new(),
         format: Format::Galley,
         subscribed: false,
+        from_start: false,
         secret: StoredSecret(vec![1, 2, 3]),
         by: Author::operator(noon(0)),
     }

@@ -80,6 +80,8 @@ impl Callback {
             events: Vec::new(),
             format: Format::Whatsapp,
             subscribed: true,
+            // What happened before the verification is not lost.
+            from_start: true,
             secret: self.secret.clone(),
             by: Author::operator(SystemClock::new().now()),
         };

@@ -28,7 +28,8 @@ impl ChosenAccount {
             Ok(Some(value))
         };
         let waba_id = secret("GALLEY_EMULATOR_WABA_ID")?.map(|id| id.parse()).transpose();
-        let app_secret = secret("GALLEY_EMULATOR_APP_SECRET")?;
+        // A shell reads what the command prints.
+        let app_secret = segment("GALLEY_EMULATOR_APP_SECRET", account::MAX_SECRET_BYTES)?;
         if let Some(secret) = &app_secret {
             Secret::from_app_secret(secret).context("GALLEY_EMULATOR_APP_SECRET")?;
         }

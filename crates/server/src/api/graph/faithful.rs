@@ -81,6 +81,9 @@ fn latest_expiry(now: Timestamp) -> i64 {
     now.checked_add(SAMPLE_LINK_LIFETIME).unwrap_or(Timestamp::MAX).as_second()
 }
 
+/// How far the clocks of two instances may differ.
+const CLOCK_SLACK_SECONDS: i64 = 60;
+
 /// Whether a link to a sample of a faithful account is valid on the clock of the account: it has an
 /// expiry, which is ahead, and not further than that of a link that is issued now.
 pub(super) async fn is_valid_link(
@@ -90,7 +93,7 @@ pub(super) async fn is_valid_link(
 ) -> Result<bool, Problem> {
     let expiry = query.text(LINK_EXPIRY).and_then(|text| i64::from_str_radix(text, 16).ok());
     let now = emulated_time::of_account_id(app, account).await?;
-    let valid = now.map(|now| now.as_second() + 1..=latest_expiry(now));
+    let valid = now.map(|now| now.as_second() + 1..=latest_expiry(now) + CLOCK_SLACK_SECONDS);
     Ok(valid.zip(expiry).is_some_and(|(valid, expiry)| valid.contains(&expiry)))
 }
 

@@ -65,6 +65,7 @@ pub(super) async fn subscribe(
         events: Vec::new(),
         format,
         subscribed: true,
+        from_start: false,
         secret: secret.encrypted,
         by: caller.author(at),
     };
@@ -87,7 +88,6 @@ pub(super) async fn list(
     State(app): State<App>,
     caller: Caller<Webhooks>,
 ) -> Result<Response, Problem> {
-    let webhook = subscribed(&app, &caller).await?;
     let mut out = String::new();
     let mut object = ObjectWriter::open(&mut out);
     object.object("whatsapp_business_api_data", |data| {
@@ -100,7 +100,7 @@ pub(super) async fn list(
         if let Some(url) = stored.callback_override {
             object.string("override_callback_uri", &url);
         }
-    } else if let Some(webhook) = webhook {
+    } else if let Some(webhook) = subscribed(&app, &caller).await? {
         object.string("override_callback_uri", &webhook.url);
         if let Some((at, reason)) = webhook.disabled {
             object.timestamp("galley_disabled_at", at);

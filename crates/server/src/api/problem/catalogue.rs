@@ -139,7 +139,7 @@ catalogue! {
     InvalidWebhook UNPROCESSABLE_ENTITY "invalid-webhook" "The document about the endpoint is invalid"
         "Fix everything listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
     TooManyWebhooks CONFLICT "too-many-webhooks" "The account has the maximum number of endpoints"
-        "Nothing was done. Delete an endpoint that you no longer need, or change its URL.";
+        "Nothing was done. Delete an endpoint that you no longer need, or change its URL. A faithful emulator account has one endpoint in Meta's format.";
     CredentialUnknown NOT_FOUND "credential-unknown" "The token in the path does not exist"
         "Check the id. The account of this API key and token has no token with it.";
     InvalidTokenDocument UNPROCESSABLE_ENTITY "invalid-token-document" "The document about the token is invalid"
@@ -153,9 +153,9 @@ catalogue! {
     ClockBackwards CONFLICT "clock-backwards" "The clock never moves back"
         "Nothing was done. Choose a time after the one that the clock shows, or move it with `advance`.";
     FaultUnknown NOT_FOUND "fault-unknown" "The fault does not exist"
-        "Check the number. `GET {base}/emulator/faults` lists the faults of the account.";
+        "Check the id. `GET {base}/emulator/faults` lists the faults of the account.";
     TooManyFaults CONFLICT "too-many-faults" "The account has the maximum number of faults"
-        "Nothing was done. An account has at most 100 faults, those that never strike again included. Delete the ones that you no longer need.";
+        "Nothing was done. The account has 100 faults that can still strike. Delete the ones that you no longer need.";
     RotationOpen CONFLICT "rotation-open" "The previous rotation has not ended"
         "Nothing was done. Both secrets are valid until `until`. Wait until then, or send `force` if no receiver uses the oldest secret any more.";
     Busy SERVICE_UNAVAILABLE "busy" "Too many requests are queued"

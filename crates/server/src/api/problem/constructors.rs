@@ -137,7 +137,7 @@ impl Problem {
         Self { extra: Extra::Refusal(Box::new(refusal)), ..problem }
     }
 
-    /// The file has only `length` bytes.
+    /// A faithful account has one callback.
     pub(crate) fn second_callback(existing: galley_domain::id::WebhookId) -> Self {
         Self::of(ProblemKind::TooManyWebhooks).detail(format!(
             "A faithful emulator account has one endpoint in the format whatsapp, the callback of \
@@ -145,6 +145,7 @@ impl Problem {
         ))
     }
 
+    /// The file has only `length` bytes.
     pub(crate) fn range_not_satisfiable(length: u64) -> Self {
         Self { extra: Extra::Length(length), ..Self::of(ProblemKind::RangeNotThere) }
     }

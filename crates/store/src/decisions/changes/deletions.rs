@@ -8,7 +8,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{Planned, plan};
+use super::{super::emulator::Emulation, Planned, plan};
 use crate::{Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange, TraceContext};
 
 /// The account and actor that delete several templates, and when.
@@ -29,6 +29,7 @@ pub(crate) fn plan_deletions(
     initiator: Initiator,
     ids: &[TemplateId],
     stored: Vec<StoredTemplate>,
+    emulation: Option<Emulation>,
 ) -> Result<Vec<PlannedDeletion>, DeleteOutcome> {
     let Initiator { account, review, actor, trace, at } = initiator;
     let mut stored: HashMap<TemplateId, StoredTemplate> =
@@ -39,7 +40,7 @@ pub(crate) fn plan_deletions(
             continue;
         }
         let change = TemplateChange { account, id: *id, expected: None, review, actor, trace, at };
-        match plan(&change, Trigger::Delete, stored.remove(id), None) {
+        match plan(&change, Trigger::Delete, stored.remove(id), emulation) {
             Ok(plan) => planned.push((change, plan)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {
                 return Err(DeleteOutcome::InvalidTransition(*id, refusal));

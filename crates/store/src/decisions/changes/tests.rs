@@ -142,9 +142,9 @@ fn several_templates_are_deleted_once_each_in_the_order_of_the_request() {
     };
     let found = || vec![stored(1, true), stored(2, true)];
     let ids = [id(2), id(1), id(2)];
-    let planned = plan_deletions(initiator, &ids, found()).ok().unwrap();
+    let planned = plan_deletions(initiator, &ids, found(), None).ok().unwrap();
     assert_eq!(deleted(&planned), DeleteOutcome::Done(vec![id(2), id(1)]));
     let ids = [id(2), id(3), id(4)];
-    let refusal = plan_deletions(initiator, &ids, found()).err();
+    let refusal = plan_deletions(initiator, &ids, found(), None).err();
     assert_eq!(refusal, Some(DeleteOutcome::NoTemplate(id(3))));
 }

@@ -92,7 +92,7 @@ async fn delete_stored(
     if is_changed {
         stored = templates::several_in(transaction, account, ids).await?;
     }
-    let planned = match plan_deletions(initiator, ids, stored) {
+    let planned = match plan_deletions(initiator, ids, stored, emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };

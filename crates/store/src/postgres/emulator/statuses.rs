@@ -74,6 +74,10 @@ static MESSAGES: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Lets a new endpoint (`$1`) get the statuses of all messages that are kept.
+pub(in crate::postgres) const SEND_ALL_STATUSES: &str =
+    "INSERT INTO status_cursor (webhook_id, sent, delivered, read) VALUES ($1, 0, 0, 0)";
+
 /// Lets an endpoint (`$1`) that is enabled get only the statuses of later messages, and ends its
 /// lease. Does nothing for an account (`$2`) that is not an emulator.
 pub(in crate::postgres) const RESTART: &str = "INSERT INTO status_cursor (webhook_id, sent, \

@@ -106,7 +106,7 @@ pub(super) fn delete_all(
             stored.push(read.template);
         }
     }
-    let planned = match plan_deletions(initiator, ids, stored) {
+    let planned = match plan_deletions(initiator, ids, stored, emulation) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };

@@ -123,6 +123,19 @@ fn cursor(
 }
 
 /// The messages beyond a number, up to the first one that was sent after `latest`, at most `limit`.
+/// Lets a new endpoint get the statuses of all messages that are kept.
+pub(in crate::sqlite) fn send_all_statuses(
+    connection: &Connection,
+    id: WebhookId,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO status_cursor (webhook_id, sent, delivered, read) VALUES (?1, 0, 0, 0)",
+        )?
+        .execute([key(id.get())])?;
+    Ok(())
+}
+
 fn messages_after(
     connection: &Connection,
     account: AccountId,

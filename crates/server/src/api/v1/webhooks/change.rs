@@ -47,9 +47,17 @@ pub(super) async fn create(
         given => given,
     };
     let secret = app.webhooks().new_secret(account, format, given.as_ref());
-    let encrypted = secret.encrypted;
     let by = caller.author(at);
-    let new = NewWebhook { account, url, events, format, subscribed, secret: encrypted, by };
+    let new = NewWebhook {
+        account,
+        url,
+        events,
+        format,
+        subscribed,
+        from_start: false,
+        secret: secret.encrypted,
+        by,
+    };
     let webhook = match app.store().create_webhook(new).await? {
         CreateWebhookOutcome::Created(webhook) => webhook,
         CreateWebhookOutcome::TooMany => return Err(Problem::of(ProblemKind::TooManyWebhooks)),
