@@ -152,7 +152,7 @@ async fn a_sample_is_not_served_without_an_expiry_or_with_one_too_far_ahead() {
     let path = created(&faithful, &picture("with_picture", &handle)).await;
     let link_of_it = link(&faithful, &path).await;
     let (url, expiry) = link_of_it.split_once("?oe=").unwrap();
-    let later = i64::from_str_radix(expiry, 16).unwrap() + 1;
+    let later = i64::from_str_radix(expiry, 16).unwrap() + 61;
     for query in ["", "?oe=", "?oe=x", "?oe=-1", &format!("?oe={later:x}")] {
         faithful.get(&format!("{url}{query}")).await.problem(404, "not-found");
     }
