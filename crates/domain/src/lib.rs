@@ -22,6 +22,7 @@ pub mod send;
 mod string_enum;
 pub mod template;
 pub mod token;
+pub mod upstream;
 mod validation;
 pub mod violation;
 pub mod webhook;
