@@ -14,9 +14,9 @@ pub const CREATES_PER_HOUR: u32 = 100;
 /// The part of the budget that sweeps may use: a tenth.
 const SWEEP_SHARE: u32 = 10;
 
-/// An hour in minutes, and one more: a call that began in the first second of a minute may arrive in
-/// its last one.
-const WINDOW_MINUTES: i64 = 61;
+/// An hour in minutes, and two more: calls are counted by minute, and a call may take a minute to
+/// arrive.
+const WINDOW_MINUTES: i64 = 62;
 
 /// The calls of the last hour, by minute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,5 +111,105 @@ impl CallBudget {
     pub fn resting(&self, rest: SignedDuration, now: Timestamp) -> Self {
         let until = now.checked_add(rest).unwrap_or(Timestamp::MAX);
         Self { rest_until: self.rest_until.max(Some(until)), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    /// The seconds at which calls of this kind are made as early as the budget allows.
+    fn made(mut budget: CallBudget, kind: CallKind, count: usize) -> Vec<i64> {
+        let mut now = at(0);
+        let mut made = Vec::new();
+        while made.len() < count {
+            match budget.take(kind, now) {
+                Ok(next) => {
+                    budget = next;
+                    made.push(now.duration_since(at(0)).as_secs());
+                    now += SignedDuration::from_secs(1);
+                }
+                Err(until) => {
+                    assert!(until > now, "the budget names a time that has passed");
+                    now = until;
+                }
+            }
+        }
+        made
+    }
+
+    fn most_in_an_hour(made: &[i64]) -> usize {
+        let in_hour =
+            |start: i64| made.iter().filter(|it| (start..start + 3_600).contains(it)).count();
+        made.iter().map(|start| in_hour(*start)).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn no_rolling_hour_has_more_calls_or_creates_than_allowed() {
+        let creates = made(CallBudget::new(5_000), CallKind::Create, 300);
+        assert_eq!(most_in_an_hour(&creates), 100);
+        assert!(creates[299] < 3 * 3_600, "the budget is used: {}", creates[299]);
+        let reads = made(CallBudget::new(200), CallKind::Read, 500);
+        assert_eq!(most_in_an_hour(&reads), 200);
+        let mut none = CallBudget::new(0);
+        none = none.take(CallKind::Read, at(0)).unwrap();
+        assert!(none.take(CallKind::Read, at(1)).is_err(), "a budget of 0 allows one call");
+    }
+
+    #[test]
+    fn creates_do_not_stop_other_calls() {
+        let mut budget = CallBudget::new(200);
+        for _ in 0..100 {
+            budget = budget.take(CallKind::Create, at(0)).unwrap();
+        }
+        assert!(budget.take(CallKind::Create, at(3_599)).is_err());
+        assert!(budget.take(CallKind::Edit, at(0)).is_ok());
+        assert!(budget.take(CallKind::Create, at(2 * 3_600)).is_ok());
+    }
+
+    #[test]
+    fn sweeps_use_a_tenth_of_the_calls() {
+        let mut budget = CallBudget::new(200);
+        for _ in 0..20 {
+            budget = budget.take_for_sweep(CallKind::Page, at(0)).unwrap();
+        }
+        let until = budget.take_for_sweep(CallKind::Page, at(0)).unwrap_err();
+        assert!(budget.take_for_sweep(CallKind::Page, until).is_ok());
+        for _ in 0..180 {
+            budget = budget.take(CallKind::Page, at(1)).unwrap();
+        }
+        assert!(budget.take(CallKind::Read, at(1)).is_err(), "sweeps count as calls");
+    }
+
+    #[test]
+    fn no_call_is_made_during_a_rest_and_a_shorter_rest_does_not_end_a_longer_one() {
+        let budget = CallBudget::new(200).resting(SignedDuration::from_mins(5), at(0));
+        let budget = budget.resting(SignedDuration::from_mins(1), at(10));
+        for kind in CallKind::VALUES {
+            let kind = CallKind::parse(kind).unwrap();
+            assert_eq!(budget.take(kind, at(299)), Err(at(300)), "{kind:?}");
+            assert!(budget.take_for_sweep(kind, at(299)).is_err());
+        }
+        let after = budget.take(CallKind::Read, at(300)).unwrap();
+        assert_eq!(after.rest_until, None);
+    }
+
+    #[test]
+    fn the_stored_form_is_read_again_and_a_clock_set_back_does_not_block() {
+        let mut hour = RollingHour::default();
+        for second in [0, 1, 60, 120] {
+            hour = hour.take(10, at(second)).unwrap();
+        }
+        assert_eq!(hour.to_text(), "30000000:2 30000001:1 30000002:1");
+        assert_eq!(RollingHour::parse(&hour.to_text()), hour);
+        assert_eq!(RollingHour::parse(""), RollingHour::default());
+        assert_eq!(RollingHour::parse("x 7 1:y 30000000:2").to_text(), "30000000:2");
+        let full = RollingHour::parse("30000000:10");
+        assert!(full.take(10, at(0)).is_err());
+        assert!(full.take(10, at(-24 * 3_600)).is_ok(), "the clock was a day ahead");
     }
 }

@@ -264,3 +264,6 @@ fn features(document: &Json<'_>) -> Option<Canonical> {
         |pair: &Json<'_>| Some((text(pair, "key")?.to_owned(), canonical(pair.get("value")?)?));
     Canonical::object(pairs.iter().filter_map(pair).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -313,3 +313,6 @@ fn classify_status(status: u16, usage: Option<Usage>) -> CallFailure {
 fn throttled(usage: Option<Usage>) -> CallFailure {
     CallFailure::Throttled { rest: usage.and_then(|it| it.regain).unwrap_or(DEFAULT_REST) }
 }
+
+#[cfg(test)]
+mod tests;

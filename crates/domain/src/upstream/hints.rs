@@ -193,3 +193,131 @@ pub fn read_hook(body: &[u8], waba: &str) -> Result<Vec<Hint>, HookError> {
         .map(Hint::of)
         .collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn hook(changes: &Value) -> Vec<u8> {
+        let entry = json!({"id": "17", "time": 1_800_000_000, "changes": changes});
+        json!({"object": "whatsapp_business_account", "entry": [entry]}).to_string().into_bytes()
+    }
+
+    /// The only hint of a change of the template 7.
+    fn hint(field: &str, members: Value) -> Hint {
+        let mut value = json!({
+            "message_template_id": 1_234_567_890_123_456_789_u64,
+            "message_template_name": "order",
+            "message_template_language": "en-US",
+        });
+        let Value::Object(members) = members else { panic!("{members}") };
+        value.as_object_mut().unwrap().extend(members);
+        let body = hook(&json!([{"field": field, "value": value}]));
+        let mut hints = read_hook(&body, "17").unwrap();
+        assert_eq!(hints.len(), 1);
+        hints.remove(0)
+    }
+
+    fn template() -> HintedTemplate {
+        let id = RemoteId::parse("1234567890123456789").unwrap();
+        HintedTemplate { id, name: "order".to_owned(), language: "en_US".to_owned() }
+    }
+
+    #[test]
+    fn a_change_of_the_status_keeps_what_only_the_webhook_says() {
+        let status = "message_template_status_update";
+        let rejected = json!({
+            "event": "REJECTED", "reason": "INVALID_FORMAT",
+            "rejection_info": {"reason": "two variables", "recommendation": "add a word"},
+        });
+        let info = StatusInfo {
+            rejection: Some("two variables".to_owned()),
+            recommendation: Some("add a word".to_owned()),
+            ..StatusInfo::default()
+        };
+        let expected = Hint::Status {
+            template: template(),
+            event: "REJECTED".to_owned(),
+            reason: Some("INVALID_FORMAT".to_owned()),
+            info,
+        };
+        assert_eq!(hint(status, rejected), expected);
+        let disabled = json!({
+            "event": "DISABLED", "reason": "NONE",
+            "other_info": {"title": "DISABLED", "description": "too often"},
+            "disable_info": {"disable_date": "1800000000"},
+        });
+        let info = StatusInfo {
+            title: Some("DISABLED".to_owned()),
+            description: Some("too often".to_owned()),
+            disabled_at: Timestamp::from_second(1_800_000_000).ok(),
+            ..StatusInfo::default()
+        };
+        let event = "DISABLED".to_owned();
+        let expected = Hint::Status { template: template(), event, reason: None, info };
+        assert_eq!(hint(status, disabled), expected);
+    }
+
+    #[test]
+    fn quality_category_and_components_are_read() {
+        let quality = json!({"previous_quality_score": "GREEN", "new_quality_score": "RED"});
+        assert_eq!(
+            hint("message_template_quality_update", quality),
+            Hint::Quality {
+                template: template(),
+                previous: Some(Quality::Green),
+                new: Some(Quality::Red),
+            }
+        );
+        let announced = json!({
+            "new_category": "UTILITY", "correct_category": "MARKETING",
+            "category_update_timestamp": 1_800_000_000,
+        });
+        assert_eq!(
+            hint("template_category_update", announced),
+            Hint::Category {
+                template: template(),
+                previous_category: None,
+                new_category: Some("UTILITY".to_owned()),
+                correct_category: Some("MARKETING".to_owned()),
+                category_update_timestamp: Timestamp::from_second(1_800_000_000).ok(),
+            }
+        );
+        let components = json!({"message_template_element": "Hello"});
+        let hint = hint("message_template_components_update", components);
+        assert_eq!(hint, Hint::Components { template: template() });
+        assert_eq!(hint.template(), Some(&template()));
+    }
+
+    #[test]
+    fn other_changes_and_those_without_a_template_are_counted_only() {
+        let body = hook(&json!([
+            {"field": "messages", "value": {"messages": [{"from": "15550001111"}]}},
+            {"field": "message_template_status_update", "value": {"event": "APPROVED"}},
+            {"field": "template_correct_category_detection", "value": {}},
+            {"field": "message_template_status_update"},
+        ]));
+        assert_eq!(read_hook(&body, "17"), Ok(vec![Hint::Other; 4]));
+    }
+
+    #[test]
+    fn changes_of_another_account_are_left_out() {
+        let body = hook(&json!([{"field": "messages", "value": {}}]));
+        assert_eq!(read_hook(&body, "18"), Ok(Vec::new()));
+        let text = String::from_utf8(body).unwrap().replace("\"17\"", "17");
+        assert_eq!(read_hook(text.as_bytes(), "17").map(|it| it.len()), Ok(1), "a number");
+    }
+
+    #[test]
+    fn a_body_that_is_no_webhook_or_too_large_is_refused() {
+        assert_eq!(read_hook(b"{", "17"), Err(HookError::NotJson));
+        assert_eq!(read_hook(b"{\"object\":\"page\"}", "17"), Err(HookError::NotWhatsapp));
+        let changes = |count| vec![json!({"field": "messages"}); count];
+        let read = |count| read_hook(&hook(&json!(changes(count))), "17").map(|it| it.len());
+        assert_eq!(read(MAX_CHANGES), Ok(MAX_CHANGES));
+        assert_eq!(read(MAX_CHANGES + 1), Err(HookError::TooManyChanges));
+        assert_eq!(read(5_000), Err(HookError::TooManyChanges));
+    }
+}

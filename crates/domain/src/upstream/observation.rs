@@ -254,3 +254,110 @@ fn quality(object: &Json<'_>) -> Option<Quality> {
     let quality = object.get("quality_score")?;
     quality.as_str().or_else(|| text(quality, "score")).and_then(Quality::parse)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_short_text_or_a_number_and_never_leaves_its_path_segment() {
+        for text in ["1", "1234567890123456789", "upload:abc", "A_b-c.d", &"7".repeat(64)] {
+            assert_eq!(RemoteId::parse(text).unwrap().as_str(), text);
+        }
+        for text in ["", ".", "..", "a/b", "a?b", "a b", "ä", "a%2f", &"7".repeat(65)] {
+            assert_eq!(RemoteId::parse(text), None, "{text}");
+        }
+        let read = |json: &str| RemoteId::read(Document::parse(json.as_bytes()).unwrap().root());
+        // Beyond 2^53.
+        assert_eq!(read("1234567890123456789"), RemoteId::parse("1234567890123456789"));
+        assert_eq!(read("\"17\"").unwrap().to_string(), "17");
+        for json in ["1.5", "-1", "true", "null", "[]", "\"\""] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn only_approved_can_be_sent_and_an_unknown_word_is_kept_as_a_hold() {
+        let shown = |word: &str| {
+            let status = RemoteStatus::parse(&word.to_lowercase());
+            assert_eq!(status.as_str(), word);
+            let ShownState { version_status, hold } = status.state();
+            (version_status.map(Status::as_str), hold.map(Hold::as_str))
+        };
+        for (word, version_status, hold) in [
+            ("APPROVED", Some("APPROVED"), None),
+            ("PENDING", Some("PENDING"), None),
+            ("IN_APPEAL", Some("PENDING"), None),
+            ("REJECTED", Some("REJECTED"), None),
+            ("PAUSED", Some("APPROVED"), Some("PAUSED")),
+            ("DISABLED", None, Some("DISABLED")),
+            ("ARCHIVED", None, Some("ARCHIVED")),
+            ("PENDING_DELETION", None, Some("DISABLED")),
+            ("DELETED", None, Some("DISABLED")),
+            ("LIMIT_EXCEEDED", None, Some("PAUSED")),
+            ("UNDER_A_SPELL", None, Some("PAUSED")),
+        ] {
+            assert_eq!(shown(word), (version_status, hold), "{word}");
+        }
+        let deleted = |word: &&&str| RemoteStatus::parse(word).is_deleted();
+        let words = STATUSES.map(|it| it.0);
+        let deleted: Vec<&&str> = words.iter().filter(deleted).collect();
+        assert_eq!(deleted, [&"PENDING_DELETION", &"DELETED"]);
+    }
+
+    const TEMPLATE: &str = r#"{"name":"order","language":"en-US","status":"APPROVED",
+        "category":"utility","previous_category":"MARKETING","correct_category":"MARKETING",
+        "quality_score":{"score":"GREEN","date":1}, "rejected_reason":"NONE",
+        "last_updated_time":1800000000, "components": [ {"type":"BODY","new_thing":{"x":1.50}} ],
+        "id":1234567890123456789}"#;
+
+    #[test]
+    fn a_template_is_read_and_its_text_is_kept_byte_for_byte() {
+        let template = RemoteTemplate::parse(TEMPLATE).unwrap();
+        assert_eq!(template.document.as_deref(), Some(TEMPLATE));
+        assert_eq!(template.id.as_str(), "1234567890123456789");
+        let RemoteTemplate { name, language, status, category, .. } = &template;
+        assert_eq!((&**name, &**language, &**category), ("order", "en_US", "UTILITY"));
+        assert_eq!((status, template.quality), (&RemoteStatus::Approved, Some(Quality::Green)));
+        assert_eq!(template.correct_category.as_deref(), Some("MARKETING"));
+        assert_eq!(template.rejected_reason, None);
+        assert_eq!(template.updated_at, Timestamp::from_second(1_800_000_000).ok());
+        let header = r#"{"id":"7","name":"a","language":"de","status":"REJECTED",
+            "category":"FREE_SERVICE","rejected_reason":"SCAM","quality_score":"VIOLET"}"#;
+        let header = RemoteTemplate::parse(header).unwrap();
+        assert_eq!((header.document, header.quality), (None, None));
+        assert_eq!(header.rejected_reason.as_deref(), Some("SCAM"));
+        assert_eq!(header.category, "FREE_SERVICE");
+    }
+
+    #[test]
+    fn a_template_without_identity_or_status_is_not_read() {
+        for key in ["id", "name", "language", "status", "category"] {
+            let text = TEMPLATE.replace(&format!("\"{key}\":"), "\"other\":");
+            assert_eq!(RemoteTemplate::parse(&text), Err(ReadError::Missing(key)));
+        }
+        let long = TEMPLATE.replace("order", &"o".repeat(513));
+        assert_eq!(RemoteTemplate::parse(&long), Err(ReadError::Missing("name")));
+        for text in ["", "[]", "7", &TEMPLATE[..100]] {
+            assert_eq!(RemoteTemplate::parse(text), Err(ReadError::NotAnObject), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_create_response_needs_an_id_only() {
+        let full = Created::parse(r#"{"id":"7","status":"APPROVED","category":"MARKETING"}"#);
+        assert_eq!(
+            full,
+            Some(Created {
+                id: RemoteId("7".to_owned()),
+                status: RemoteStatus::Approved,
+                category: Some("MARKETING".to_owned()),
+            })
+        );
+        let short = Created::parse(r#"{"id":7}"#).unwrap();
+        assert_eq!((short.status, short.category), (RemoteStatus::Pending, None));
+        for text in [r#"{"success":true}"#, r#"{"id":"7","#, "", "[]"] {
+            assert_eq!(Created::parse(text), None, "{text}");
+        }
+    }
+}

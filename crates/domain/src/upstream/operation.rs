@@ -222,9 +222,8 @@ impl Operation {
         if self.state != OperationState::Sending {
             return self.clone();
         }
-        let failure = match outcome {
-            Ok(_) => return self.moved(OperationState::Done, None, None),
-            Err(failure) => failure,
+        let Err(failure) = outcome else {
+            return self.moved(OperationState::Done, None, None);
         };
         let error = failure.error().cloned();
         let held = |reason, duration: Option<SignedDuration>| {
@@ -234,7 +233,7 @@ impl Operation {
         match (&failure, self.kind) {
             (CallFailure::NotSent(_), _) => self.backing_off(OperationState::Queued, error, now),
             (CallFailure::Throttled { rest }, _) => held(HeldReason::Throttle, Some(*rest)),
-            // A list or a create of an account that the token cannot see.
+            // A create is refused as unknown if the token cannot see the account.
             (CallFailure::Credentials(_), _) | (CallFailure::Gone(_), OperationKind::Create) => {
                 held(HeldReason::Credentials, None)
             }
@@ -244,9 +243,10 @@ impl Operation {
             (CallFailure::EditNotAllowed(_), OperationKind::Edit) => {
                 held(HeldReason::Quota, Some(QUOTA_RETRY))
             }
-            (CallFailure::Unknown(_) | CallFailure::TooMuchData(_), _)
-            | (CallFailure::Exists(_), OperationKind::Create)
-            | (CallFailure::Gone(_), _) => self.backing_off(OperationState::Unknown, error, now),
+            (CallFailure::Unknown(_) | CallFailure::TooMuchData(_) | CallFailure::Gone(_), _)
+            | (CallFailure::Exists(_), OperationKind::Create) => {
+                self.backing_off(OperationState::Unknown, error, now)
+            }
             (
                 CallFailure::Refused(_)
                 | CallFailure::Exists(_)
@@ -372,3 +372,6 @@ pub fn backoff(attempts: u32) -> SignedDuration {
 fn later(now: Timestamp, duration: SignedDuration) -> Timestamp {
     now.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,104 @@ pub fn verdict(known: u32, missing: u32, progress: SweepProgress) -> SweepVerdic
         SweepVerdict::Incomplete
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_halves_after_two_failures_in_a_row_and_grows_after_three_pages() {
+        let first = PageSize::default();
+        assert_eq!(first.get(), 100);
+        let retried = first.after_failure();
+        assert_eq!(retried.get(), 100, "one failure says nothing about the size");
+        assert_eq!(retried.after_page().after_failure().get(), 100, "not in a row");
+        let halved = retried.after_failure();
+        assert_eq!(halved.get(), 50);
+        let twice = halved.after_page().after_page();
+        assert_eq!((twice.get(), twice.after_page().get()), (50, 100));
+        let interrupted = twice.after_failure().after_page().after_page();
+        assert_eq!(interrupted.get(), 50, "a failure starts the count again");
+        let mut smallest = first;
+        for _ in 0..40 {
+            smallest = smallest.after_failure();
+        }
+        assert_eq!(smallest.get(), 1);
+        let mut sizes = vec![smallest.get()];
+        while smallest.get() < PageSize::MAX {
+            smallest = smallest.after_page();
+            sizes.push(smallest.get());
+        }
+        sizes.dedup();
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 100]);
+    }
+
+    #[test]
+    fn an_import_with_failing_pages_costs_little_more_than_one_without() {
+        // Every tenth call fails.
+        let (mut left, mut calls, mut size) = (6_000_u32, 0_u32, PageSize::default());
+        while left > 0 {
+            calls += 1;
+            if calls.is_multiple_of(10) {
+                size = size.after_failure();
+            } else {
+                left = left.saturating_sub(size.get());
+                size = size.after_page();
+            }
+        }
+        assert!(calls <= 60 * 13 / 10, "{calls} calls");
+    }
+
+    fn progress(seen: u32, total: u32) -> SweepProgress {
+        SweepProgress { seen, total: Some(total), ..SweepProgress::default() }
+    }
+
+    #[test]
+    fn a_sweep_is_complete_if_every_page_answered_and_the_count_agrees() {
+        let complete = SweepProgress::default().after_page(100, Some(130)).after_page(30, None);
+        assert_eq!(complete, progress(130, 130));
+        assert!(complete.is_complete());
+        assert!(SweepProgress { total: None, ..complete }.is_complete(), "nothing to compare with");
+        for broken in [
+            SweepProgress { restarted: true, ..complete },
+            SweepProgress { failed: true, ..complete },
+            SweepProgress { seen: 129, ..complete },
+            SweepProgress { seen: 131, ..complete },
+        ] {
+            assert!(!broken.is_complete(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn missing_templates_count_only_in_a_complete_and_plausible_sweep() {
+        use SweepVerdict::{Counted, Incomplete, Suspicious};
+        let broken = SweepProgress { failed: true, ..progress(0, 0) };
+        let restarted = SweepProgress { restarted: true, ..progress(0, 0) };
+        for (known, missing, progress, expected) in [
+            (0, 0, progress(0, 0), Counted),
+            (10, 0, progress(10, 10), Counted),
+            (10, 5, progress(5, 5), Counted),
+            (10, 6, progress(4, 4), Suspicious),
+            (100, 20, progress(80, 80), Counted),
+            (100, 21, progress(79, 79), Suspicious),
+            (100, 21, progress(379, 379), Suspicious),
+            (3, 3, progress(0, 0), Suspicious),
+            // The provider counts more templates than it lists.
+            (6_000, 100, progress(5_900, 6_000), Suspicious),
+            (12, 2, progress(10, 12), Suspicious),
+            // A template was created or deleted during the sweep.
+            (10, 0, progress(10, 11), Incomplete),
+            (10, 1, progress(9, 9), Counted),
+            (10, 0, progress(10, 9), Incomplete),
+            // A sweep that broke off says nothing.
+            (100, 100, broken, Incomplete),
+            (100, 100, restarted, Incomplete),
+        ] {
+            assert_eq!(
+                verdict(known, missing, progress),
+                expected,
+                "{known} {missing} {progress:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Contents that are equal although a provider rewrites them, and contents that differ.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::document::Document;
+
+fn of(document: &Value) -> ComparableContent {
+    comparable(Document::parse(document.to_string().as_bytes()).unwrap().root())
+}
+
+/// A template as it is sent.
+fn sent() -> Value {
+    json!({
+        "name": "order", "language": "en_US", "category": "UTILITY",
+        "parameter_format": "positional",
+        "message_send_ttl_seconds": 3600,
+        "cta_url_link_tracking_opted_out": true,
+        "degrees_of_freedom_spec": {"creative_features_spec": {
+            "image_touchups": {"enroll_status": "OPT_OUT"},
+            "add_text_overlay": {"enroll_status": "OPT_IN"},
+        }},
+        "components": [
+            {"type": "buttons", "buttons": [
+                {"type": "url", "text": "Track", "url": "https://x.example/t/{{1}}", "example": "abc"},
+                {"type": "phone_number", "text": "Call", "phone_number": "+1 555 000-1111"},
+                {"type": "flow", "text": "Rate", "flow_id": "9", "flow_action": "navigate"},
+                {"type": "copy_code", "example": "SAVE10"},
+            ]},
+            {"type": "header", "format": "image", "example": {"header_handle": ["4::aW1hZ2U="]}},
+            {"type": "body", "text": "Hello {{1}}, your order {{2}} is here.",
+                "example": {"body_text": ["Ann", "17"]}},
+            {"type": "footer", "text": "Thanks"},
+        ],
+    })
+}
+
+/// The same template as Meta shows it.
+fn shown() -> Value {
+    json!({
+        "id": "7", "name": "order", "language": "en_US", "status": "APPROVED",
+        "category": "MARKETING", "previous_category": "UTILITY", "sub_category": "CUSTOM",
+        "quality_score": {"score": "GREEN"}, "rejected_reason": "NONE",
+        "parameter_format": "POSITIONAL",
+        "message_send_ttl_seconds": 3600,
+        "cta_url_link_tracking_opted_out": true,
+        "degrees_of_freedom_spec": {"creative_features_spec": [
+            {"key": "add_text_overlay", "value": {"enroll_status": "OPT_IN"}},
+            {"key": "image_touchups", "value": {"enroll_status": "OPT_OUT"}},
+        ]},
+        "components": [
+            {"type": "HEADER", "format": "IMAGE",
+                "example": {"header_handle": ["https://scontent.example/v/t61?oe=66F"]}},
+            {"type": "BODY", "text": "Hello {{1}}, your order {{2}} is here.",
+                "example": {"body_text": [["Ann", "17"]]}},
+            {"type": "FOOTER", "text": "Thanks", "example": {}},
+            {"type": "BUTTONS", "buttons": [
+                {"type": "URL", "text": "Track", "url": "https://x.example/t/{{1}}",
+                    "example": ["https://x.example/t/abc"]},
+                {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
+                {"type": "FLOW", "text": "Rate", "flow_id": "9"},
+                {"type": "COPY_CODE", "example": ["SAVE10"]},
+            ]},
+        ],
+    })
+}
+
+#[test]
+fn what_meta_rewrites_is_equal() {
+    assert_eq!(of(&sent()), of(&shown()));
+    assert_eq!(of(&sent()).fingerprint(), of(&shown()).fingerprint());
+}
+
+#[test]
+fn what_meta_adds_by_default_is_equal() {
+    let short = json!({"category": "MARKETING", "components": [{"type": "BODY", "text": "Hi"}]});
+    let long = json!({
+        "category": "MARKETING", "parameter_format": "POSITIONAL", "sub_category": null,
+        "message_send_ttl_seconds": 2_592_000, "cta_url_link_tracking_opted_out": false,
+        "components": [{"text": "Hi", "type": "BODY", "example": {"body_text": []}, "x": null, "y": ""}],
+    });
+    assert_eq!(of(&short), of(&long));
+    let unlimited = json!({"category": "UTILITY", "message_send_ttl_seconds": -1,
+        "components": [{"type": "BODY", "text": "Hi"}]});
+    assert_eq!(of(&short), of(&unlimited));
+}
+
+#[test]
+fn every_real_change_is_different() {
+    let base = of(&shown());
+    let edits: [(&str, Value); 23] = [
+        ("/components/1/text", json!("Hello {{1}}, your order {{2}} is there.")),
+        ("/components/1/text", json!("Hello {{1}}, your order {{2}} is here. ")),
+        ("/components/1/example/body_text/0/0", json!("Bob")),
+        ("/components/1/example/body_text/0/0", json!("")),
+        ("/components/0/format", json!("VIDEO")),
+        ("/components/0/example/header_handle", json!([])),
+        ("/components/2/text", json!("Thank you")),
+        ("/components/2", json!({"type": "UNHEARD_OF", "members": [1, 2]})),
+        ("/components/3/buttons/0/text", json!("Follow")),
+        ("/components/3/buttons/0/url", json!("https://y.example/t/{{1}}")),
+        ("/components/3/buttons/0/example/0", json!("https://x.example/t/abd")),
+        ("/components/3/buttons/1/phone_number", json!("+15550001112")),
+        ("/components/3/buttons/2/flow_id", json!("8")),
+        ("/components/3/buttons/3/example/0", json!("SAVE20")),
+        ("/components/3/buttons/3", json!({"type": "QUICK_REPLY", "text": "Stop"})),
+        ("/components/3/buttons", json!([])),
+        ("/components", json!([])),
+        ("/parameter_format", json!("NAMED")),
+        ("/sub_category", json!("ORDER_STATUS")),
+        ("/message_send_ttl_seconds", json!(7200)),
+        ("/message_send_ttl_seconds", json!(null)),
+        ("/cta_url_link_tracking_opted_out", json!(false)),
+        ("/degrees_of_freedom_spec/creative_features_spec/0/value/enroll_status", json!("OPT_OUT")),
+    ];
+    for (pointer, value) in edits {
+        let mut changed = shown();
+        *changed.pointer_mut(pointer).unwrap() = value.clone();
+        assert_ne!(of(&changed), base, "{pointer} {value}");
+        assert_ne!(of(&changed).fingerprint(), base.fingerprint());
+    }
+    for (pointer, key) in
+        [("/components/1", "new_member"), ("/components/3/buttons/0", "new_member")]
+    {
+        let mut changed = shown();
+        changed.pointer_mut(pointer).unwrap()[key] = json!({"deep": [true]});
+        assert_ne!(of(&changed), base, "an unknown member of {pointer}");
+    }
+    let mut swapped = shown();
+    swapped.pointer_mut("/components/3/buttons").unwrap().as_array_mut().unwrap().swap(0, 1);
+    assert_ne!(of(&swapped), base, "the order of buttons");
+}
+
+#[test]
+fn what_the_provider_owns_does_not_count() {
+    let base = of(&shown());
+    for (key, value) in [
+        ("category", json!("UTILITY")),
+        ("status", json!("REJECTED")),
+        ("quality_score", json!({"score": "RED"})),
+        ("id", json!("8")),
+        ("last_updated_time", json!(1)),
+    ] {
+        let mut changed = shown();
+        changed[key] = value;
+        assert_eq!(of(&changed), base, "{key}");
+    }
+    let mut renewed = shown();
+    *renewed.pointer_mut("/components/0/example/header_handle/0").unwrap() = json!("https://other");
+    assert_eq!(of(&renewed), base, "links to samples expire");
+}
+
+#[test]
+fn named_samples_have_no_order() {
+    let of_samples = |samples: Value| {
+        of(&json!({"parameter_format": "NAMED", "components": [{"type": "BODY",
+            "text": "{{a}} {{b}}", "example": {"body_text_named_params": samples}}]}))
+    };
+    let sample = |name: &str, value: &str| json!({"param_name": name, "example": value});
+    let one = of_samples(json!([sample("a", "1"), sample("b", "2")]));
+    assert_eq!(one, of_samples(json!([sample("b", "2"), sample("a", "1")])));
+    assert_ne!(one, of_samples(json!([sample("a", "2"), sample("b", "1")])));
+}
+
+#[test]
+fn a_bare_sample_is_a_list_of_one() {
+    let body = |sample: Value| {
+        of(
+            &json!({"components": [{"type": "BODY", "text": "Hi {{1}}!", "example": {"body_text": sample}}]}),
+        )
+    };
+    assert_eq!(body(json!("Ann")), body(json!([["Ann"]])));
+    assert_eq!(body(json!(["Ann"])), body(json!([["Ann"]])));
+    let header = |sample: Value| {
+        of(
+            &json!({"components": [{"type": "HEADER", "format": "TEXT", "text": "Hi {{1}}", "example": {"header_text": sample}}]}),
+        )
+    };
+    assert_eq!(header(json!("Ann")), header(json!(["Ann"])));
+    assert_ne!(header(json!("Ann")), header(json!(["Bob"])));
+}
+
+#[test]
+fn cards_are_compared_like_templates() {
+    let carousel = |handle: &str, body: &str, is_shown: bool| {
+        let header =
+            json!({"type": "header", "format": "image", "example": {"header_handle": [handle]}});
+        let body = json!({"type": "body", "text": body});
+        let components = if is_shown { json!([body, header]) } else { json!([header, body]) };
+        of(&json!({"components": [{"type": "CAROUSEL", "cards": [{"components": components}]}]}))
+    };
+    assert_eq!(carousel("4::a", "One", false), carousel("https://b", "One", true));
+    assert_ne!(carousel("4::a", "One", false), carousel("4::a", "Two", false));
+}
+
+/// An authentication template as it is sent.
+fn code_sent(security: bool, minutes: u8, otp_type: &str) -> Value {
+    json!({"category": "AUTHENTICATION", "message_send_ttl_seconds": 600, "components": [
+        {"type": "BODY", "add_security_recommendation": security},
+        {"type": "FOOTER", "code_expiration_minutes": minutes},
+        {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": otp_type, "autofill_text": "Fill",
+            "supported_apps": [{"package_name": "com.example", "signature_hash": "K8a/AINcGX7"}]}]},
+    ]})
+}
+
+/// The same as Meta shows it, with texts of its own.
+fn code_shown(security: bool, minutes: u8, otp_type: &str) -> Value {
+    let url = |code: &str| {
+        format!(
+            "https://www.whatsapp.com/otp/code/?otp_type={otp_type}&code_expiration_minutes={minutes}&code=otp{code}"
+        )
+    };
+    json!({"category": "AUTHENTICATION", "parameter_format": "POSITIONAL", "components": [
+        {"type": "BODY", "text": "*{{1}}* ist dein Code.", "add_security_recommendation": security,
+            "example": {"body_text": [["123456"]]}},
+        {"type": "FOOTER", "text": "Läuft ab.", "code_expiration_minutes": minutes},
+        {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Code kopieren", "url": url("{{1}}"),
+            "example": [url("123456")]}]},
+    ]})
+}
+
+#[test]
+fn the_texts_that_meta_writes_for_codes_do_not_count() {
+    let sent = of(&code_sent(true, 5, "one_tap"));
+    assert_eq!(sent, of(&code_shown(true, 5, "ONE_TAP")));
+    assert_ne!(sent, of(&code_shown(false, 5, "ONE_TAP")));
+    assert_ne!(sent, of(&code_shown(true, 6, "ONE_TAP")));
+    assert_ne!(sent, of(&code_shown(true, 5, "COPY_CODE")));
+    let mut without_footer = code_shown(true, 5, "ONE_TAP");
+    without_footer["components"].as_array_mut().unwrap().remove(1);
+    assert_ne!(sent, of(&without_footer));
+    let empty =
+        json!({"category": "AUTHENTICATION", "components": [{"type": "BODY"}, {"type": "FOOTER"}]});
+    let shown = json!({"category": "AUTHENTICATION", "components": [
+        {"type": "BODY", "text": "x", "add_security_recommendation": false}]});
+    assert_eq!(of(&empty), of(&shown), "an empty footer is not shown");
+}
+
+#[test]
+fn the_fingerprint_never_changes() {
+    let content = of(&json!({"components": [{"type": "BODY", "text": "Hi"}]}));
+    assert_eq!(content.as_str(), r#"{"components":[{"text":"Hi","type":"BODY"}]}"#);
+    let fingerprint = content.fingerprint().map(|byte| format!("{byte:02x}")).concat();
+    assert_eq!(fingerprint, "f598ea08691710befb2eeb0c35e26c89");
+}
