@@ -1,0 +1,377 @@
+//! The calls of the Graph API.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use galley_domain::upstream::{
+    CallFailure, CallKind, Created, GraphErrorBody, ProviderError, RemoteId, RemoteTemplate, Usage,
+    classify,
+};
+use url::Url;
+
+use crate::{
+    dialect::Dialect,
+    response,
+    secret::Secret,
+    signature::app_secret_proof,
+    transport::{Method, Request, Response, Transport, TransportError},
+    upstream::{CheckReport, MediaFile, Page, PageQuery, Upstream},
+};
+
+/// How long an exchange may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long the transfer of a sample may take.
+const TRANSFER_DEADLINE: Duration = Duration::from_mins(5);
+
+/// The longest response. A page of 100 templates takes a few hundred kilobytes.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
+
+/// The most templates of a page of [`Upstream::find`].
+const FIND_LIMIT: u32 = 100;
+
+/// The most pages that [`Upstream::find`] reads.
+const MAX_FIND_PAGES: usize = 1_000;
+
+/// The fields of a template without its content.
+const HEADER_FIELDS: &str = "id,name,language,status,category,previous_category,correct_category,quality_score,rejected_reason";
+
+/// The fields of its content.
+const CONTENT_FIELDS: &str = "parameter_format,components,sub_category,message_send_ttl_seconds,cta_url_link_tracking_opted_out,degrees_of_freedom_spec,library_template_name";
+
+/// Fields that Meta added in 2026. The Graph API refuses a read of a field that it does not know.
+const NEW_HEADER_FIELD: &str = "last_updated_time";
+const NEW_CONTENT_FIELD: &str = "display_format";
+
+/// The counts that come with the first page.
+const SUMMARY: &str = "total_count,message_template_count,message_template_limit";
+
+/// An account at a provider with Meta's API.
+pub struct GraphUpstream<T> {
+    transport: T,
+    dialect: Dialect,
+    token: Secret,
+    deadline: Duration,
+    /// The latest usage that a response showed.
+    usage: Mutex<Option<Usage>>,
+    /// Whether the provider refuses the new fields.
+    has_old_fields: AtomicBool,
+}
+
+impl<T: Transport> GraphUpstream<T> {
+    /// The account of a dialect, with a token.
+    pub fn new(transport: T, dialect: Dialect, token: Secret) -> Self {
+        Self {
+            transport,
+            dialect,
+            token,
+            deadline: DEADLINE,
+            usage: Mutex::default(),
+            has_old_fields: AtomicBool::new(false),
+        }
+    }
+
+    /// The same with another deadline for calls.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// A request to a node or an edge.
+    fn request(
+        &self,
+        kind: CallKind,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Request {
+        Request {
+            kind: Some(kind),
+            method,
+            url: self.dialect.url(path, query, &self.token),
+            headers: vec![
+                self.dialect.auth_header(&self.token, false),
+                ("accept".to_owned(), Secret::new("application/json")),
+            ],
+            body: Vec::new(),
+            deadline: self.deadline,
+            max_response_bytes: MAX_RESPONSE_BYTES,
+        }
+    }
+
+    /// A request with a JSON document.
+    fn with_document(request: Request, document: &str) -> Request {
+        let mut request = Request { body: document.as_bytes().to_vec(), ..request };
+        let content_type = Secret::new("application/json");
+        request.headers.push(("content-type".to_owned(), content_type));
+        request
+    }
+
+    /// Makes an exchange. A response that is not one of success is a failure.
+    async fn call(&self, kind: CallKind, request: Request) -> Result<Response, CallFailure> {
+        let response = self.transport.exchange(request).await.map_err(not_exchanged)?;
+        let usage = self.usage_of(&response);
+        if usage.is_some() {
+            *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+        }
+        if response.is_success() { Ok(response) } else { Err(self.failure(kind, &response)) }
+    }
+
+    fn usage_of(&self, response: &Response) -> Option<Usage> {
+        let account = response.header("x-business-use-case-usage");
+        let account = account.and_then(|it| Usage::read(it, self.dialect.waba()));
+        let app = response.header("x-app-usage").and_then(Usage::read_app);
+        account.into_iter().chain(app).reduce(Usage::or_more)
+    }
+
+    /// What a response without a result means: an error, or a body that was cut off.
+    fn failure(&self, kind: CallKind, response: &Response) -> CallFailure {
+        let app_secret = self.dialect.app_secret.as_ref();
+        let proof = app_secret.map(|it| app_secret_proof(it, &self.token)).unwrap_or_default();
+        let app_secret = app_secret.map_or("", Secret::expose);
+        let secrets = [self.token.expose(), app_secret, &proof];
+        let error = GraphErrorBody::read(&response.body, &secrets);
+        classify(kind, response.status, error, self.usage_of(response))
+    }
+
+    /// The fields of a template.
+    fn fields(&self, with_components: bool) -> String {
+        let is_new = !self.has_old_fields.load(Ordering::Relaxed);
+        let mut fields = vec![HEADER_FIELDS];
+        fields.extend(is_new.then_some(NEW_HEADER_FIELD));
+        if with_components {
+            fields.push(CONTENT_FIELDS);
+            fields.extend(is_new.then_some(NEW_CONTENT_FIELD));
+        }
+        fields.join(",")
+    }
+
+    /// Reads something with fields; if the provider refuses a parameter, once more without the new
+    /// fields, and from then on without them if that was the reason.
+    async fn read_fields(
+        &self,
+        kind: CallKind,
+        path: &[&str],
+        with_components: bool,
+        query: &[(&str, &str)],
+    ) -> Result<Response, CallFailure> {
+        let call = || async {
+            let fields = self.fields(with_components);
+            let query = [&[("fields", &*fields)], query].concat();
+            self.call(kind, self.request(kind, Method::Get, path, &query)).await
+        };
+        let result = call().await;
+        let is_about_fields = matches!(
+            &result,
+            Err(CallFailure::Refused(ProviderError { code: 100, subcode: None, .. }))
+        );
+        if !is_about_fields || self.has_old_fields.swap(true, Ordering::Relaxed) {
+            return result;
+        }
+        let result = call().await;
+        self.has_old_fields.store(result.is_ok(), Ordering::Relaxed);
+        result
+    }
+
+    /// Reads a page, optionally only with names that contain this one.
+    async fn page_with_name(
+        &self,
+        query: &PageQuery,
+        name: Option<&str>,
+    ) -> Result<Page, CallFailure> {
+        let limit = query.limit.to_string();
+        let mut parameters = vec![("limit", limit.as_str())];
+        match &query.after {
+            Some(after) => parameters.push(("after", after)),
+            None => parameters.push(("summary", SUMMARY)),
+        }
+        parameters.extend(name.map(|name| ("name", name)));
+        let path = [self.dialect.waba(), "message_templates"];
+        let kind = CallKind::Page;
+        let response = self.read_fields(kind, &path, query.with_components, &parameters).await?;
+        let page = response::page(&response.body).ok_or_else(|| self.failure(kind, &response))?;
+        if page.after.is_some() && page.after == query.after {
+            return Err(CallFailure::Unknown("the cursor of the list does not advance".to_owned()));
+        }
+        Ok(page)
+    }
+
+    /// Makes a call that answers only whether it succeeded.
+    async fn change(&self, kind: CallKind, request: Request) -> Result<(), CallFailure> {
+        let response = self.call(kind, request).await?;
+        let is_success = response::is_success(&response.body);
+        if is_success { Ok(()) } else { Err(self.failure(kind, &response)) }
+    }
+}
+
+#[async_trait]
+impl<T: Transport> Upstream for GraphUpstream<T> {
+    async fn check(&self) -> Result<CheckReport, CallFailure> {
+        let (kind, waba) = (CallKind::Check, self.dialect.waba());
+        let request = self.request(kind, Method::Get, &[waba], &[("fields", "id,name")]);
+        let response = self.call(kind, request).await?;
+        let has_id = response::member(&response.body, "id").is_some_and(|id| id == waba);
+        if !has_id {
+            return Err(self.failure(kind, &response));
+        }
+        let name = response::member(&response.body, "name");
+        let name = name.map(|name| name.chars().take(300).collect());
+        let query = PageQuery { after: None, limit: 1, with_components: false };
+        let page = self.page(query).await?;
+        let (templates, template_limit) = (page.total, page.limit);
+        Ok(CheckReport { name, templates, template_limit, usage: self.usage() })
+    }
+
+    async fn page(&self, query: PageQuery) -> Result<Page, CallFailure> {
+        self.page_with_name(&query, None).await
+    }
+
+    async fn read(&self, id: &RemoteId) -> Result<RemoteTemplate, CallFailure> {
+        let kind = CallKind::Read;
+        let response = self.read_fields(kind, &[id.as_str()], true, &[]).await?;
+        let text = std::str::from_utf8(&response.body).unwrap_or_default();
+        RemoteTemplate::parse(text).map_err(|_| self.failure(kind, &response))
+    }
+
+    async fn find(
+        &self,
+        name: &str,
+        language: &str,
+    ) -> Result<Option<RemoteTemplate>, CallFailure> {
+        let mut query = PageQuery { after: None, limit: FIND_LIMIT, with_components: true };
+        let mut deleted = None;
+        for _ in 0..MAX_FIND_PAGES {
+            let page = self.page_with_name(&query, Some(name)).await?;
+            for found in page.templates {
+                if found.name != name || found.language != language {
+                    continue;
+                }
+                if found.status.is_deleted() {
+                    deleted = Some(found);
+                } else if query.with_components {
+                    return Ok(Some(found));
+                } else {
+                    return self.read(&found.id).await.map(Some);
+                }
+            }
+            let Some(after) = page.after else { return Ok(deleted) };
+            // So many templates do not have the same name: the provider ignores the filter.
+            query = PageQuery { after: Some(after), with_components: false, ..query };
+        }
+        Err(CallFailure::Unknown("the list of templates does not end".to_owned()))
+    }
+
+    async fn create(&self, document: &str) -> Result<Created, CallFailure> {
+        let kind = CallKind::Create;
+        let path = [self.dialect.waba(), "message_templates"];
+        let request = Self::with_document(self.request(kind, Method::Post, &path, &[]), document);
+        let response = self.call(kind, request).await?;
+        let text = std::str::from_utf8(&response.body).unwrap_or_default();
+        Created::parse(text).ok_or_else(|| self.failure(kind, &response))
+    }
+
+    async fn edit(&self, id: &RemoteId, document: &str) -> Result<(), CallFailure> {
+        let kind = CallKind::Edit;
+        let request = self.request(kind, Method::Post, &[id.as_str()], &[]);
+        self.change(kind, Self::with_document(request, document)).await
+    }
+
+    async fn delete(&self, name: &str, id: Option<&RemoteId>) -> Result<(), CallFailure> {
+        let kind = CallKind::Delete;
+        let path = [self.dialect.waba(), "message_templates"];
+        let id = id.map(|id| ("hsm_id", id.as_str()));
+        let query: Vec<(&str, &str)> = [("name", name)].into_iter().chain(id).collect();
+        self.change(kind, self.request(kind, Method::Delete, &path, &query)).await
+    }
+
+    async fn upload(&self, app: &str, file: MediaFile) -> Result<String, CallFailure> {
+        let kind = CallKind::Upload;
+        let length = file.bytes.len().to_string();
+        let query = [
+            ("file_name", file.name.as_str()),
+            ("file_length", &length),
+            ("file_type", &file.media_type),
+        ];
+        let request = self.request(kind, Method::Post, &[app, "uploads"], &query);
+        let response = self.call(kind, request).await?;
+        let session = response::member(&response.body, "id");
+        let session = session.filter(|it| it.starts_with("upload:"));
+        let session = session.ok_or_else(|| self.failure(kind, &response))?;
+        // The id of a session may carry a signature as a query.
+        let (node, signature) = session.split_once('?').unwrap_or((&session, ""));
+        let signature: Vec<(String, String)> =
+            url::form_urlencoded::parse(signature.as_bytes()).into_owned().collect();
+        let signature: Vec<(&str, &str)> = signature.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let mut request = self.request(kind, Method::Post, &[node], &signature);
+        request.headers[0] = self.dialect.auth_header(&self.token, true);
+        for (name, value) in [("file_offset", "0"), ("content-type", "application/octet-stream")] {
+            request.headers.push((name.to_owned(), Secret::new(value)));
+        }
+        request.body = file.bytes;
+        request.deadline = self.deadline.max(TRANSFER_DEADLINE);
+        let response = self.call(kind, request).await?;
+        let handle = response::member(&response.body, "h");
+        handle.ok_or_else(|| self.failure(kind, &response))
+    }
+
+    async fn fetch(&self, url: &str, max_bytes: usize) -> Result<Vec<u8>, CallFailure> {
+        let url = Url::parse(url).ok().filter(|url| ["https", "http"].contains(&url.scheme()));
+        let Some(url) = url else {
+            return Err(unavailable("the link to the sample is not a URL of HTTP"));
+        };
+        let request = Request {
+            kind: None,
+            method: Method::Get,
+            url,
+            headers: Vec::new(),
+            body: Vec::new(),
+            deadline: self.deadline.max(TRANSFER_DEADLINE),
+            max_response_bytes: max_bytes,
+        };
+        let response = self.transport.exchange(request).await.map_err(not_exchanged)?;
+        match response.status {
+            200 => Ok(response.body),
+            status @ (401 | 403 | 404 | 410) => {
+                Err(unavailable(&format!("the link to the sample has the status {status}")))
+            }
+            status => {
+                let text = format!("the link to the sample has the status {status}");
+                Err(CallFailure::Unknown(text))
+            }
+        }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> std::fmt::Debug for GraphUpstream<T> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("GraphUpstream").field("dialect", &self.dialect).finish_non_exhaustive()
+    }
+}
+
+/// The failure of an exchange without a response.
+fn not_exchanged(error: TransportError) -> CallFailure {
+    match error {
+        TransportError::NotSent(text) => CallFailure::NotSent(text),
+        TransportError::Unknown(text) => CallFailure::Unknown(text),
+        TransportError::Resting(rest) => CallFailure::Throttled { rest },
+    }
+}
+
+/// A sample that cannot be fetched any more.
+fn unavailable(message: &str) -> CallFailure {
+    let message = message.to_owned();
+    CallFailure::Gone(ProviderError { code: 0, subcode: None, title: None, message })
+}
+
+#[cfg(test)]
+mod tests;

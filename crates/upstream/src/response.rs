@@ -1,0 +1,59 @@
+//! Reading the bodies of responses. Unknown members are ignored, and templates keep their text.
+
+use galley_domain::{
+    document::{Document, Json, raw},
+    upstream::RemoteTemplate,
+};
+use serde_json::value::RawValue;
+
+use crate::upstream::Page;
+
+/// The longest cursor, and the longest id of an upload.
+const MAX_TOKEN_BYTES: usize = 4_096;
+
+/// Reads a page of the list; `None` if the body is not one.
+///
+/// Only the cursor is taken from `paging`: the link `next` contains the token. That the link exists
+/// says that there is another page, because the last page has a cursor, too.
+pub(crate) fn page(body: &[u8]) -> Option<Page> {
+    let members = raw::members(std::str::from_utf8(body).ok()?)?;
+    let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|it| it.1);
+    let items: Vec<&RawValue> = serde_json::from_str(member("data")?).ok()?;
+    let mut page = Page::default();
+    for item in items {
+        match RemoteTemplate::parse(item.get()) {
+            Ok(template) => page.templates.push(template),
+            Err(_) => page.unreadable += 1,
+        }
+    }
+    if let Some(paging) = member("paging").and_then(|it| Document::parse(it.as_bytes()).ok()) {
+        let has_next = paging.root().get("next").is_some();
+        let after = paging.root().get("cursors").and_then(|it| short_text(it, "after"));
+        page.after = after.filter(|_| has_next);
+    }
+    if let Some(summary) = member("summary").and_then(|it| Document::parse(it.as_bytes()).ok()) {
+        let number = |key: &str| u32::try_from(summary.root().get(key)?.as_i64()?).ok();
+        page.total = number("total_count").or_else(|| number("message_template_count"));
+        page.limit = number("message_template_limit");
+    }
+    Some(page)
+}
+
+/// Whether a response reports success. An edit may show the template instead.
+pub(crate) fn is_success(body: &[u8]) -> bool {
+    let Ok(document) = Document::parse(body) else { return false };
+    match document.root().get("success") {
+        Some(success) => matches!(success, Json::Bool(true)),
+        None => document.root().get("id").is_some() && document.root().get("error").is_none(),
+    }
+}
+
+/// The string in a member of the body, unless it is empty or very long.
+pub(crate) fn member(body: &[u8], key: &str) -> Option<String> {
+    short_text(Document::parse(body).ok()?.root(), key)
+}
+
+fn short_text(object: &Json<'_>, key: &str) -> Option<String> {
+    let text = object.get(key)?.as_str()?;
+    (1..=MAX_TOKEN_BYTES).contains(&text.len()).then(|| text.to_owned())
+}
