@@ -21,6 +21,7 @@ pub(crate) fn write(out: &mut String, event: &Event) {
             object.number("version", *version);
         }
         EventSubject::Webhook { id, .. } => object.display("webhook_id", id),
+        EventSubject::Upstream { .. } => {}
     }
     object.timestamp("at", event.at);
     object.display("actor", event.actor);
@@ -33,7 +34,9 @@ pub(crate) fn write(out: &mut String, event: &Event) {
                 data.unescaped("category", category.as_str());
                 data.unescaped("status", status.as_str());
             }
-            EventSubject::Webhook { origin, .. } => data.string("origin", origin),
+            EventSubject::Webhook { origin, .. } | EventSubject::Upstream { origin } => {
+                data.string("origin", origin);
+            }
         }
         if let Some(reason) = &event.reason {
             data.string("reason", reason);

@@ -32,6 +32,11 @@ pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
+    Absence, CallPermit, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fence, Fenced,
+    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, Sweep,
+    SweepPosition, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
+};
+pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
     AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
     DeleteAccountOutcome, Finding, IndexProgress, IssueTokenOutcome, Limit, NewAccount,
@@ -65,6 +70,7 @@ pub use records::{
     PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
     WebhookStatistics,
 };
+pub use records::{NewOperation, StoredOperation};
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
@@ -73,7 +79,7 @@ pub use store::{
     MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_DAILY_CHANGES, MAX_EDITS_PER_DAY,
     MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT,
     MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS,
-    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, SessionStore,
-    StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, UploadStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, OperationStore,
+    SessionStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
+    UPLOAD_LIFETIME_HOURS, UploadStore, UpstreamStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };

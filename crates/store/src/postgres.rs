@@ -32,12 +32,14 @@ mod search_indexer;
 mod sessions;
 mod statistics;
 mod stored_bytes;
+mod template_state;
 mod templates;
 mod tls;
 mod transaction;
 mod translations;
 mod uploads;
 mod upsert;
+mod upstream;
 mod versions;
 mod webhooks;
 

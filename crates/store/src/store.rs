@@ -11,10 +11,12 @@ mod events;
 mod list;
 mod maintenance;
 mod media;
+mod operations;
 mod sessions;
 mod statistics;
 mod templates;
 mod uploads;
+mod upstream;
 mod webhooks;
 
 pub use accounts::{
@@ -30,6 +32,7 @@ pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
+pub use operations::OperationStore;
 pub use sessions::SessionStore;
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
@@ -37,6 +40,7 @@ pub use uploads::{
     MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
     UPLOAD_LIFETIME_HOURS, UploadStore,
 };
+pub use upstream::UpstreamStore;
 pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
 /// A database that holds everything the service stores.
@@ -52,6 +56,8 @@ pub trait Store:
     + WebhookStore
     + DeliveryStore
     + EmulatorStore
+    + UpstreamStore
+    + OperationStore
     + UploadStore
     + MediaStore
     + AccountStore
@@ -72,6 +78,8 @@ impl<S> Store for S where
         + WebhookStore
         + DeliveryStore
         + EmulatorStore
+        + UpstreamStore
+        + OperationStore
         + UploadStore
         + MediaStore
         + AccountStore

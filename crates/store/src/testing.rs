@@ -16,28 +16,34 @@ use galley_domain::{
     },
     id::{AccountId, TemplateId, WebhookId},
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
+    upstream::{
+        CallDone, CallFailure, CallKind, HeldReason, Hint, ProbeResult, ProviderError, RemoteId,
+        RemoteTemplate,
+    },
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
+    Absence, Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
     AddPhoneOutcome, AppendOutcome, Attempt, AuditEntry, AuditStore, Author, BeginUploadOutcome,
-    ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome,
-    CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome, Credential, CredentialId,
-    CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
-    EventNotifier, EventStore, Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, Media, MediaStore,
-    MessageQuery, NameConflict, NewAccount, NewConsoleLink, NewCredential, NewMessage, NewSession,
-    NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome,
+    CallPermit, ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore,
+    ConnectOutcome, ConnectionChange, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome,
+    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
+    DegradedReason, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery,
+    DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
+    Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
+    IssueTokenOutcome, LanguageSummary, Lease, ListQuery, ListStore, MaintenanceStore, Media,
+    MediaStore, MessageQuery, MirroredTemplate, NameConflict, NewAccount, NewConnection,
+    NewConsoleLink, NewCredential, NewMessage, NewOperation, NewSession, NewTemplate, NewUpload,
+    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
     RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
     RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
     Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
-    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret,
-    StoredTemplate, TemplateChange, TemplateStore, TraceContext, Upload, UploadStore,
-    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
-    WebhooksWithWork,
+    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredOperation,
+    StoredSecret, StoredTemplate, SweepReport, TemplateChange, TemplateStore, ToRead, TraceContext,
+    Upload, UploadStore, UpsertOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
+    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -288,6 +294,61 @@ with_faults! {
         record_statuses(
             endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
         ) -> RecordStatusesOutcome;
+    }
+    UpstreamStore {
+        connect_upstream(new: NewConnection) -> ConnectOutcome;
+        disconnect_upstream(account: AccountId, by: Author) -> bool;
+        change_connection(account: AccountId, change: ConnectionChange, by: Author) -> bool;
+        connection(account: AccountId) -> Option<UpstreamConnection>;
+        connections() -> Vec<UpstreamConnection>;
+        connection_by_hook(hash: SecretHash) -> Option<UpstreamConnection>;
+        connections_with_work(
+            at: Timestamp, sweep_interval: SignedDuration, calls_per_hour: u32
+        ) -> UpstreamWork;
+        lease_connection(account: AccountId, at: Timestamp, until: Timestamp) -> Option<Lease>;
+        extend_lease(fence: Fence, until: Timestamp) -> Fenced<()>;
+        release_connection(fence: Fence) -> Fenced<()>;
+        take_call(
+            fence: Fence, kind: CallKind, is_sweep: bool, calls_per_hour: u32, at: Timestamp
+        ) -> Fenced<CallPermit>;
+        set_degraded(
+            fence: Fence,
+            degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+            at: Timestamp
+        ) -> Fenced<()>;
+        begin_sweep(fence: Fence, full: bool, at: Timestamp) -> Fenced<u64>;
+        record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
+        finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
+        templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
+        record_read(
+            fence: Fence, template: RemoteTemplate, asked: Option<Timestamp>, at: Timestamp
+        ) -> Fenced<()>;
+        record_absent(
+            fence: Fence, id: RemoteId, asked: Option<Timestamp>, at: Timestamp
+        ) -> Fenced<Absence>;
+        record_hints(account: AccountId, hints: Vec<Hint>, at: Timestamp) -> HintReport;
+        mirror_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<MirroredTemplate>;
+        mirrored(
+            account: AccountId, after: Option<RemoteId>, limit: usize
+        ) -> Vec<MirroredTemplate>;
+        mirrored_template(account: AccountId, id: RemoteId) -> Option<MirroredTemplate>;
+        mirrored_document(account: AccountId, id: RemoteId) -> Option<String>;
+    }
+    OperationStore {
+        queue_operation(new: NewOperation) -> Option<u64>;
+        operations(
+            account: AccountId, before: Option<u64>, limit: usize
+        ) -> Vec<StoredOperation>;
+        open_operations(account: AccountId, limit: usize) -> Vec<StoredOperation>;
+        begin_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
+        record_call(
+            fence: Fence, id: u64, outcome: Result<CallDone, CallFailure>, at: Timestamp
+        ) -> Fenced<Option<StoredOperation>>;
+        record_probe(
+            fence: Fence, id: u64, found: ProbeResult, at: Timestamp
+        ) -> Fenced<Option<StoredOperation>>;
+        release_operations(fence: Fence, reason: HeldReason, at: Timestamp) -> Fenced<u64>;
+        retry_operation(account: AccountId, id: u64, at: Timestamp) -> Option<StoredOperation>;
     }
     UploadStore {
         begin_upload(new: NewUpload) -> BeginUploadOutcome;

@@ -49,6 +49,10 @@ mod conformance {
     pub(crate) mod templates;
     pub(crate) mod translations;
     pub(crate) mod uploads;
+    pub(crate) mod upstream;
+    pub(crate) mod upstream_mirror;
+    pub(crate) mod upstream_operations;
+    pub(crate) mod upstream_sweeps;
     pub(crate) mod webhooks;
 }
 
@@ -269,6 +273,54 @@ macro_rules! conformance {
                 the_statuses_of_a_deleted_endpoint_are_not_recorded,
                 statuses_of_deleted_messages_are_passed_over,
                 an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages,
+            }
+            upstream {
+                only_accounts_of_whatsapp_that_are_no_emulators_connect,
+                a_connection_is_found_by_its_account_and_its_hook,
+                a_disconnected_account_keeps_its_templates_and_loses_its_mirror,
+                deleting_an_account_deletes_its_connection,
+                a_lease_is_exclusive_until_it_ends,
+                a_worker_without_its_lease_writes_nothing,
+                one_of_many_concurrent_workers_gets_the_lease,
+                calls_are_counted_until_the_budget_is_used_up,
+                a_write_under_an_old_lease_is_not_committed_after_the_next_lease,
+                concurrent_calls_do_not_exceed_the_budget,
+                calls_that_fail_raise_one_event_until_they_succeed,
+                a_person_pauses_and_resumes_a_connection,
+                a_connection_has_work_when_something_is_due,
+                hints_are_kept_and_mark_templates_to_read,
+            }
+            upstream_mirror {
+                an_unknown_template_is_imported_as_it_was_received,
+                a_header_without_a_document_asks_for_a_read,
+                a_header_that_has_changed_changes_the_template_after_a_read,
+                an_observation_that_changes_nothing_appends_nothing,
+                a_status_at_the_provider_becomes_that_of_the_template,
+                another_content_at_the_provider_is_drift_until_it_is_equal,
+                a_version_that_waits_for_its_review_is_not_drift,
+                category_and_quality_follow_the_provider,
+                a_read_settles_only_the_reasons_that_were_known_before,
+                a_template_that_was_created_again_replaces_the_old_one,
+                texts_that_no_rulebook_knows_are_stored_by_both_databases,
+            }
+            upstream_operations {
+                a_queued_operation_supersedes_those_that_are_not_being_made,
+                a_created_template_is_linked_told_and_read,
+                a_call_with_an_unknown_outcome_is_probed_before_it_is_repeated,
+                a_new_lease_makes_interrupted_calls_unknown,
+                a_refusal_is_told_with_its_reason_and_a_person_retries_it,
+                operations_that_wait_for_credentials_continue_after_their_release,
+                a_template_that_is_being_deleted_is_not_imported_again,
+                operations_of_an_account_that_is_not_connected_are_not_queued,
+            }
+            upstream_sweeps {
+                a_sweep_resumes_where_its_last_page_ended,
+                a_template_is_gone_after_two_sweeps_and_a_read,
+                a_template_that_is_read_again_is_not_gone,
+                an_incomplete_sweep_marks_nothing_as_missing,
+                an_empty_list_makes_the_connection_suspicious,
+                templates_that_are_read_during_a_sweep_are_not_missing,
+                a_page_that_is_recorded_again_counts_its_templates_once,
             }
             uploads {
                 a_file_uploaded_in_parts_reads_back_by_its_handle,

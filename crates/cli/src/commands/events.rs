@@ -118,6 +118,7 @@ fn cells(event: &Event) -> [String; 8] {
             (id.to_string(), &**name, status.as_str())
         }
         EventSubject::Webhook { id, origin } => (id.to_string(), &**origin, ""),
+        EventSubject::Upstream { origin } => (String::new(), &**origin, ""),
     };
     [
         event.seq.to_string(),

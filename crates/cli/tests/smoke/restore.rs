@@ -188,7 +188,8 @@ fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
         DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
         account DROP COLUMN counting; \
         DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-        ALTER TABLE event DROP COLUMN emulated_at; DROP TABLE emulated_app; \
+        ALTER TABLE event DROP COLUMN emulated_at; DROP TABLE emulated_app; DROP TABLE upstream; \
+         DROP TABLE upstream_template; DROP TABLE upstream_operation; \
          DROP TABLE emulator_clock; DROP TABLE review_rules; DROP TABLE script_step; \
         DROP TABLE name_lock; DROP TABLE fault; DROP TABLE message; DROP TABLE status_cursor; \
         ALTER TABLE account DROP COLUMN emulator; ALTER TABLE template DROP COLUMN quality; \

@@ -84,6 +84,19 @@ string_enum!(
         QualityChanged "template.quality_changed",
         /// The category will change.
         CategoryAnnounced "template.category_announced",
+        /// The provider of a connected account reviews the template.
+        Submitted "template.submitted",
+        /// The provider of a connected account refused to create, edit or delete the template.
+        UpstreamRefused "template.upstream_refused",
+        /// The provider shows another content than the newest version has.
+        Drifted "template.drifted",
+        /// The provider no longer has the template.
+        Gone "template.gone",
+        /// Calls to the provider of a connected account fail, or its list is not plausible; not about
+        /// a template.
+        UpstreamDegraded "upstream.degraded",
+        /// The provider of a connected account answers again; not about a template.
+        UpstreamRecovered "upstream.recovered",
     }
 );
 

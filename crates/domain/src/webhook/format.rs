@@ -78,7 +78,16 @@ impl Update {
     /// because no review will follow.
     pub fn for_event(event: EventType, status: Option<Status>) -> &'static [Self] {
         match (event, status) {
-            (EventType::WebhookDisabled, _) | (EventType::Created, Some(Status::Pending)) => &[],
+            (
+                EventType::WebhookDisabled
+                | EventType::Submitted
+                | EventType::UpstreamRefused
+                | EventType::Drifted
+                | EventType::UpstreamDegraded
+                | EventType::UpstreamRecovered,
+                _,
+            )
+            | (EventType::Created, Some(Status::Pending)) => &[],
             (EventType::Edited, Some(Status::Approved)) => &[Self::Components, Self::Status],
             (EventType::Edited, _) => &[Self::Components],
             (EventType::CategoryChanged | EventType::CategoryAnnounced, _) => &[Self::Category],
@@ -93,7 +102,8 @@ impl Update {
                 | EventType::Deleted
                 | EventType::Archived
                 | EventType::Unarchived
-                | EventType::Flagged,
+                | EventType::Flagged
+                | EventType::Gone,
                 _,
             ) => &[Self::Status],
         }
@@ -167,7 +177,10 @@ mod tests {
         for event in EventType::VALUES {
             for status in ALL {
                 let expected: &[&str] = match (*event, status) {
-                    ("webhook.disabled", _) | ("template.created", Some(Status::Pending)) => &[],
+                    ("webhook.disabled" | "upstream.degraded" | "upstream.recovered", _)
+                    | ("template.submitted" | "template.upstream_refused", _)
+                    | ("template.drifted", _)
+                    | ("template.created", Some(Status::Pending)) => &[],
                     ("template.edited", Some(Status::Approved)) => {
                         &["message_template_components_update", "message_template_status_update"]
                     }
@@ -197,6 +210,7 @@ mod tests {
             (EventType::Archived, Status::Archived, "ARCHIVED"),
             (EventType::Unarchived, Status::Rejected, "UNARCHIVED"),
             (EventType::Flagged, Status::Approved, "FLAGGED"),
+            (EventType::Gone, Status::Disabled, "DISABLED"),
         ] {
             assert_eq!(status_event(event, status), expected, "{event:?}");
         }

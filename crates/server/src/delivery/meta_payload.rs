@@ -38,7 +38,7 @@ pub(super) fn body(account: AccountId, event: &Event, version: Option<&Version>)
             let updates = Update::for_event(event.kind, Some(status)).iter();
             updates.map(|update| change(*update, event, &template, version)).collect()
         }
-        EventSubject::Webhook { .. } => Vec::new(),
+        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => Vec::new(),
     };
     envelope(account, shown_time(event), &changes)
 }

@@ -49,7 +49,12 @@ pub(super) fn fill(node: &mut Node, name: &str) {
         }
         Some(("mapping", "event-types")) => {
             let schema = |event: &str| {
-                let kind = if is_of_template(event) { "Template" } else { "Webhook" };
+                let kind = match event.split_once('.') {
+                    Some(("template", _)) => "Template",
+                    Some(("webhook", _)) => "Webhook",
+                    Some(("upstream", _)) => "Upstream",
+                    _ => panic!("`{event}` has no schema"),
+                };
                 Node::string(format!("#/components/schemas/{kind}Event"))
             };
             let mapping = EventType::VALUES.iter().map(|it| ((*it).to_owned(), schema(it)));

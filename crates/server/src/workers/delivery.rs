@@ -115,7 +115,7 @@ pub(super) async fn attempt_delivery(
     let posted = Instant::now();
     let name = match &due.event.subject {
         EventSubject::Template { name, .. } => Some(&**name),
-        EventSubject::Webhook { .. } => None,
+        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => None,
     };
     let SentRequest { report, followers } = if due.is_emulator {
         webhook_faults::send(app, &due.webhook, name, request).await

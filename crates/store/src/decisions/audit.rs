@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use super::accounts::stored_review;
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
-    MAX_DAILY_CHANGES, NewAccount, NewConsoleLink, NewCredential, Quota, StoreError, Webhook,
+    MAX_DAILY_CHANGES, NewAccount, NewConnection, NewConsoleLink, NewCredential, Quota, StoreError,
+    Webhook,
     encoding::{actor_from_key, origin},
     stored_row::StoredRow,
 };
@@ -87,6 +88,13 @@ pub(crate) enum AuditedChange<'a> {
     WebhookChanged(&'a Webhook),
     WebhookSecretRotated(&'a Webhook),
     WebhookDeleted(WebhookId),
+    UpstreamConnected(&'a NewConnection),
+    UpstreamChanged {
+        change: &'static str,
+    },
+    UpstreamDisconnected {
+        waba: &'a str,
+    },
 }
 
 /// The entry that a change appends.
@@ -168,6 +176,16 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
             (AuditKind::WebhookSecretRotated, webhook.id.to_string(), details)
         }
         AuditedChange::WebhookDeleted(id) => (AuditKind::WebhookDeleted, id.to_string(), json!({})),
+        AuditedChange::UpstreamConnected(new) => {
+            let details = json!({"origin": origin(&new.base_url), "waba": new.waba});
+            (AuditKind::UpstreamConnected, own, details)
+        }
+        AuditedChange::UpstreamChanged { change } => {
+            (AuditKind::UpstreamChanged, own, json!({"change": change}))
+        }
+        AuditedChange::UpstreamDisconnected { waba } => {
+            (AuditKind::UpstreamDisconnected, own, json!({"waba": waba}))
+        }
     };
     NewAuditEntry { kind, subject, details: details.to_string() }
 }

@@ -189,7 +189,9 @@ pub(crate) fn included_version(format: Format, event: &Event) -> Option<(Templat
         EventSubject::Template { id, version, .. } if includes_version(format, event.kind) => {
             Some((id, version))
         }
-        EventSubject::Template { .. } | EventSubject::Webhook { .. } => None,
+        EventSubject::Template { .. }
+        | EventSubject::Webhook { .. }
+        | EventSubject::Upstream { .. } => None,
     }
 }
 
@@ -279,7 +281,7 @@ impl AttemptResult {
 pub(crate) fn replayed_template(webhook: &Webhook, event: &Event) -> Option<u64> {
     let (template, status) = match event.subject {
         EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
-        EventSubject::Webhook { .. } => (0, None),
+        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => (0, None),
     };
     webhook.format.includes(event.kind, status).then_some(template)
 }

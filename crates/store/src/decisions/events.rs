@@ -61,19 +61,24 @@ fn trace(row: &impl StoredRow) -> Result<Option<TraceContext>, StoreError> {
     Ok(stored.and_then(|bytes| TraceContext::from_stored(&bytes)))
 }
 
-/// The endpoint that the service disabled, or else a template.
+/// The endpoint that the service disabled, the provider of the account, or else a template.
 fn subject(kind: EventType, row: &impl StoredRow) -> Result<EventSubject, StoreError> {
-    Ok(if kind == EventType::WebhookDisabled {
-        EventSubject::Webhook { id: row.webhook_id("webhook_id")?, origin: row.value("origin")? }
-    } else {
-        EventSubject::Template {
+    Ok(match kind {
+        EventType::WebhookDisabled => EventSubject::Webhook {
+            id: row.webhook_id("webhook_id")?,
+            origin: row.value("origin")?,
+        },
+        EventType::UpstreamDegraded | EventType::UpstreamRecovered => {
+            EventSubject::Upstream { origin: row.value("origin")? }
+        }
+        _ => EventSubject::Template {
             id: row.template_id("template_id")?,
             version: row.number("version")?,
             name: row.value("name")?,
             language: row.value("language")?,
             category: row.category("category")?,
             status: row.status("status")?,
-        }
+        },
     })
 }
 

@@ -21,7 +21,7 @@ const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// Small tables that change with every relevant write. The fingerprint covers all their rows; of
 /// the other tables it covers the number of rows.
-const FINGERPRINTED_TABLES: [&str; 9] = [
+const FINGERPRINTED_TABLES: [&str; 10] = [
     "account",
     "credential",
     "credential_epoch",
@@ -31,6 +31,7 @@ const FINGERPRINTED_TABLES: [&str; 9] = [
     "emulated_app",
     "fault",
     "status_cursor",
+    "upstream",
 ];
 
 /// Texts that are only displayed. `_` replaces U+0000 in them, which PostgreSQL cannot store; the

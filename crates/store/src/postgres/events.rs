@@ -14,7 +14,8 @@ use super::{
 };
 pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, TraceContext, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, TraceContext,
+    UpstreamConnection, Webhook,
     decisions::events::{event, feed},
     encoding::origin,
 };
@@ -116,6 +117,29 @@ pub(super) fn append_disabled(
         reason,
         key(webhook.id.get()),
         origin(&webhook.url),
+    ];
+    transaction.defer(statement, values);
+}
+
+/// Appends an event about the provider of a locked account, with the commit.
+pub(super) fn append_upstream(
+    transaction: &mut Transaction,
+    connection: &UpstreamConnection,
+    (kind, reason): (EventType, &'static str),
+    at: Timestamp,
+) {
+    let seq = transaction.next_seq(connection.account);
+    let statement = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
+                     category, status, reason, origin) \
+                     VALUES ($1, $2, $3, 0, 0, $4, $5, '', '', $6, $7)";
+    let values = owned![
+        key(connection.account.get()),
+        key(seq),
+        kind.as_str(),
+        millis(at),
+        actor_key(Actor::Service),
+        reason,
+        origin(&connection.base_url),
     ];
     transaction.defer(statement, values);
 }

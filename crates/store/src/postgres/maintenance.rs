@@ -166,13 +166,14 @@ const CHECKS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Review scripts of emulator accounts change the category of one language alone. An older schema has
+/// Review scripts of emulator accounts and providers change the category of one language alone. An older schema has
 /// no such accounts.
 const CHECK_CATEGORIES: (&str, &str, &str) = (
     "categories",
     "names with several categories",
     "SELECT count(*) FROM (SELECT family FROM template WHERE family IS NOT NULL AND \
      claim IS NOT NULL AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
+     AND account_id NOT IN (SELECT account_id FROM audit WHERE kind = 'upstream.connected') \
      GROUP BY family HAVING count(DISTINCT category) > 1) AS divided",
 );
 

@@ -1,6 +1,6 @@
 //! Transactions. They lock in one order, so that they never wait for each other in a circle: the
-//! credential epoch, endpoints by id (each with its status cursor), accounts by id, emulator clocks by
-//! account, the audit feed. A transaction that changes an account locks its row, so that the account's
+//! credential epoch, endpoints by id (each with its status cursor), accounts by id, emulator clocks and
+//! connections to providers by account, the audit feed. A transaction that changes an account locks its row, so that the account's
 //! events are numbered in sequence.
 
 use std::collections::HashMap;

@@ -169,7 +169,7 @@ async fn group_category(
 }
 
 /// Inserts the template under a new id; `None` if its unique key is in use.
-async fn insert(
+pub(super) async fn insert(
     transaction: &Transaction,
     ids: &IdGenerator,
     lookup_keys: &LookupKeys,

@@ -66,6 +66,12 @@ audit_kinds! {
     WebhookSecretRotated "webhook.secret_rotated",
     /// An endpoint was deleted.
     WebhookDeleted "webhook.deleted",
+    /// An account was connected to a provider.
+    UpstreamConnected "upstream.connected",
+    /// An account is no longer connected to its provider.
+    UpstreamDisconnected "upstream.disconnected",
+    /// The connection of an account to its provider was paused, resumed or got other credentials.
+    UpstreamChanged "upstream.changed",
     /// The schema of the store was migrated.
     StoreMigrated "store.migrated",
 }

@@ -16,7 +16,7 @@ pub struct Event {
     pub seq: u64,
     /// The event type.
     pub kind: EventType,
-    /// The template or endpoint that the event is about.
+    /// The template, endpoint or provider that the event is about.
     pub subject: EventSubject,
     /// The time of the event.
     pub at: Timestamp,
@@ -56,6 +56,11 @@ pub enum EventSubject {
         /// The endpoint's id.
         id: WebhookId,
         /// Scheme and host of its URL; the rest may be a secret.
+        origin: String,
+    },
+    /// The provider of the account.
+    Upstream {
+        /// Scheme and host of its base URL.
         origin: String,
     },
 }

@@ -47,7 +47,7 @@ pub struct ListQuery {
     pub updated_from: Option<Timestamp>,
     /// Matches templates whose last change was before this time.
     pub updated_before: Option<Timestamp>,
-    /// Matches templates of these qualities, which only emulator accounts have.
+    /// Matches templates of these qualities, which only emulators and providers rate.
     pub qualities: Vec<Quality>,
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`search_terms::terms`] does.

@@ -124,12 +124,13 @@ pub struct StoredTemplate {
     pub template: Template,
     /// Its lifecycle state.
     pub state: State,
-    /// The category before, if the newest version or a review script since has changed it.
+    /// The category before, if the newest version, or a review script or a provider since, has changed
+    /// it.
     pub previous_category: Option<Category>,
-    /// The category that a review script has announced for the newest version. If it equals the
+    /// The category that a review script or a provider has announced for the newest version. If it equals the
     /// category, the change is done.
     pub announced_category: Option<Category>,
-    /// Its quality, which only a review script changes.
+    /// Its quality, which only a review script or a provider changes.
     pub quality: Quality,
     /// The reviewer's reason for the decision on the newest version.
     pub reason: Option<String>,

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore, audit,
     columns::{key, millis, number},
-    credentials, emulator, limits, webhooks,
+    credentials, emulator, limits, upstream, webhooks,
     writer::Batch,
 };
 use crate::{
@@ -353,6 +353,7 @@ fn delete(
     if account.as_ref().is_some_and(|account| account.emulator.is_some()) {
         emulator::delete_account(batch, id)?;
     }
+    upstream::delete_account(batch.connection(), id)?;
     let connection = batch.connection();
     connection.execute(
         "UPDATE credential SET revoked_at = ?2 WHERE account_id = ?1 AND revoked_at IS NULL",

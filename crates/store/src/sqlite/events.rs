@@ -20,7 +20,8 @@ use super::{
 };
 pub(super) use crate::decisions::events::NewEvent;
 use crate::{
-    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, Webhook,
+    Actor, Event, EventNotifier, EventStore, Feed, ReadKind, StoreError, UpstreamConnection,
+    Webhook,
     decisions::events::{self, feed},
     encoding::origin,
 };
@@ -127,6 +128,33 @@ pub(super) fn append_disabled(
             reason,
             key(webhook.id.get()),
             origin(&webhook.url),
+        ])?;
+    Ok(())
+}
+
+/// Appends an event about the provider of an account.
+pub(super) fn append_upstream(
+    batch: &mut Batch<'_>,
+    connection: &UpstreamConnection,
+    (kind, reason): (EventType, &str),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let seq = batch.next_seq(connection.account)?;
+    batch
+        .connection()
+        .prepare_cached(
+            "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
+             status, reason, origin, checksum) VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, ?7, \
+             row_checksum(?1, ?2, ?3, 0, 0, ?4, ?5, '', '', ?6, NULL, ?7))",
+        )?
+        .execute(params![
+            key(connection.account.get()),
+            key(seq),
+            kind.as_str(),
+            millis(at),
+            actor_key(Actor::Service),
+            reason,
+            origin(&connection.base_url),
         ])?;
     Ok(())
 }

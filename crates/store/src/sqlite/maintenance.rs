@@ -205,12 +205,13 @@ fn count_finding(subject: &'static str, count: i64, noun: &str, problem: &str) -
     Finding { subject, detail: format!("{count} {noun}{plural} {problem}"), ok: count == 0 }
 }
 
-/// Review scripts of emulator accounts change the category of one language alone.
+/// Review scripts of emulator accounts and providers change the category of one language alone.
 fn check_translations_and_media(connection: &Connection) -> Result<[Finding; 3], StoreError> {
     let mixed_names: i64 = connection.query_row(
         "SELECT count(*) FROM (SELECT family FROM template INDEXED BY template_of_family \
          WHERE family IS NOT NULL AND claim IS NOT NULL AND account_id NOT IN \
-         (SELECT id FROM account WHERE emulator IS NOT NULL) GROUP BY family \
+         (SELECT id FROM account WHERE emulator IS NOT NULL) AND account_id NOT IN \
+         (SELECT account_id FROM audit WHERE kind = 'upstream.connected') GROUP BY family \
          HAVING count(DISTINCT category) > 1)",
         [],
         |row| row.get(0),

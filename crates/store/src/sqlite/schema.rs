@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0013_console.sql"),
     include_str!("../../migrations/sqlite/0014_emulator.sql"),
     include_str!("../../migrations/sqlite/0015_emulated_app.sql"),
+    include_str!("../../migrations/sqlite/0016_upstream.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -18,7 +18,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-pub(super) use self::create::{Statements, conflict_in, create};
+pub(super) use self::create::{Statements, conflict_in, create, insert};
 use super::{
     SqliteStore,
     buffered_index::Hash,

@@ -4,16 +4,17 @@ use std::{collections::BTreeSet, path::Path};
 
 use galley_domain::{account::Scopes, id::AccountId, template::Review};
 use galley_store::{
-    AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, CreateAccountOutcome,
-    CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES, NewAccount,
-    NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome, RevokeTokenOutcome,
-    SecretHash, SetReviewOutcome, StoreError, StoredSecret, WebhookChange,
+    AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, ConnectionChange,
+    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES,
+    NewAccount, NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome,
+    RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError, StoredSecret, WebhookChange,
 };
 use serde_json::{Value, json};
 
 use super::{
     credentials::{added, issued},
     fixture::{Shared, account, new_account, noon, secret},
+    upstream::{connect, whatsapp},
     webhooks::{endpoint, register},
 };
 
@@ -58,6 +59,9 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ("change_webhook", &[AuditKind::WebhookChanged]),
     ("rotate_webhook", &[AuditKind::WebhookSecretRotated]),
     ("delete_webhook", &[AuditKind::WebhookDeleted]),
+    ("connect_upstream", &[AuditKind::AccountCreated, AuditKind::UpstreamConnected]),
+    ("change_connection", &[AuditKind::UpstreamChanged]),
+    ("disconnect_upstream", &[AuditKind::UpstreamDisconnected]),
 ];
 
 /// Methods that read only.
@@ -66,12 +70,19 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     idempotency_record languages list media media_chunk name_conflict newest_event phone_owner phones ping \
     poll_events sample session statistics template template_with_text translations upload version versions \
     accounts_with_due_steps emulated_app emulator_clock endpoints_with_statuses faults messages review_rules \
-    webhook webhooks webhooks_with_work";
+    webhook webhooks webhooks_with_work connection connection_by_hook connections \
+    connections_with_work mirror_of mirrored mirrored_document mirrored_template open_operations operations templates_to_read";
 
 /// Methods of emulator accounts, which are for tests only.
 const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault decide_fault \
     delete_faults lease_statuses record_statuses set_app_secret \
     set_callback_override set_review_rules";
+
+/// Methods of workers that follow a provider, and of the operations that they make. Their changes are
+/// events.
+const UPSTREAM: &str = "begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
+    record_absent record_call record_hints record_page record_probe record_read release_connection \
+    release_operations retry_operation set_degraded take_call";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \
@@ -186,6 +197,18 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             let old = store.credentials(id).await.unwrap()[0].id;
             assert!(store.revoke_credential(old, author()).await.unwrap());
         }
+        "connect_upstream" => {
+            connect(store, whatsapp(store, "connected").await).await;
+        }
+        "change_connection" => {
+            let connected = store.connections().await.unwrap()[0].account;
+            let change = ConnectionChange::Token(StoredSecret(vec![8]), None);
+            assert!(store.change_connection(connected, change, author()).await.unwrap());
+        }
+        "disconnect_upstream" => {
+            let connected = store.connections().await.unwrap()[0].account;
+            assert!(store.disconnect_upstream(connected, author()).await.unwrap());
+        }
         other => call_for_endpoint(store, other, id).await,
     }
 }
@@ -245,9 +268,9 @@ fn every_method_that_changes_something_is_listed_with_its_entries() {
         .flat_map(|source| source.split("async fn ").skip(1))
         .map(|rest| rest.split(['(', '<']).next().unwrap())
         .collect();
-    let others =
-        [READING, EMULATOR, TEMPLATE_CHANGES, UPKEEP].into_iter().flat_map(str::split_whitespace);
-    let listed: BTreeSet<&str> = AUDITED.iter().map(|(method, _)| *method).chain(others).collect();
+    let others = [READING, EMULATOR, UPSTREAM, TEMPLATE_CHANGES, UPKEEP].map(str::split_whitespace);
+    let listed: BTreeSet<&str> =
+        AUDITED.iter().map(|(method, _)| *method).chain(others.into_iter().flatten()).collect();
     assert_eq!(
         methods, listed,
         "list each method with its audit entries, or with those that append none"
@@ -417,7 +440,7 @@ async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_ad
     let migrated = entries(&store, None).await.pop().unwrap();
     assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
     assert_eq!((migrated.account, &*migrated.subject), (None, ""));
-    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 8}));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 9}));
     // An instance of the earlier release still runs.
     client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
     let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();

@@ -200,7 +200,7 @@ pub(crate) async fn events(
 pub(crate) fn template_subject(event: &Event) -> (u64, &str, Status) {
     match &event.subject {
         EventSubject::Template { version, name, status, .. } => (*version, name, *status),
-        EventSubject::Webhook { .. } => panic!("{event:?}"),
+        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => panic!("{event:?}"),
     }
 }
 

@@ -104,6 +104,7 @@ async fn entries_that_an_older_program_wrote_are_replaced() {
                   DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
                   DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at, \
                   DROP four_eyes, DROP emulator; DROP TABLE console_session, console_link, \
+                  upstream, upstream_template, upstream_operation, \
                   emulated_app, emulator_clock, review_rules, script_step, name_lock, fault, message, \
                   status_cursor; ALTER TABLE template DROP quality, DROP announced_category; \
                   ALTER TABLE upload DROP emulated_at; \

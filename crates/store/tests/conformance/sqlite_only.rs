@@ -207,7 +207,7 @@ async fn a_read_after_an_acknowledged_edit_sees_it_under_concurrent_reads() {
     }
 }
 
-fn body_edit(index: u32) -> Edit {
+pub(crate) fn body_edit(index: u32) -> Edit {
     let content = format!(r#"{{"components":[{{"type":"BODY","text":"text {index}"}}]}}"#);
     Edit::Replace { content: Some(content), category: None }
 }
@@ -369,7 +369,8 @@ async fn a_migration_counts_media_bytes_and_the_doctor_checks_them() {
          DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
          account DROP COLUMN counting; \
          DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-         ALTER TABLE event DROP COLUMN emulated_at; DROP TABLE emulated_app; \
+         ALTER TABLE event DROP COLUMN emulated_at; DROP TABLE emulated_app; DROP TABLE upstream; \
+         DROP TABLE upstream_template; DROP TABLE upstream_operation; \
          DROP TABLE emulator_clock; DROP TABLE review_rules; DROP TABLE script_step; \
          DROP TABLE name_lock; DROP TABLE fault; DROP TABLE message; DROP TABLE status_cursor; \
          ALTER TABLE account DROP COLUMN emulator; ALTER TABLE template DROP COLUMN quality; \

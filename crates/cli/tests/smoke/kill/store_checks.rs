@@ -157,7 +157,13 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
         EventType::Flagged => Trigger::Flag,
         EventType::QualityChanged => Trigger::Quality,
         EventType::CategoryAnnounced => Trigger::AnnounceCategory,
-        EventType::WebhookDisabled => return None,
+        EventType::WebhookDisabled
+        | EventType::Submitted
+        | EventType::UpstreamRefused
+        | EventType::Drifted
+        | EventType::Gone
+        | EventType::UpstreamDegraded
+        | EventType::UpstreamRecovered => return None,
     };
     let (after, event) = state.apply(trigger, review).ok()?;
     (last.is_some() && event == now).then_some(after)

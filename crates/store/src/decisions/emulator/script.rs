@@ -12,7 +12,6 @@ use galley_domain::{
     template::{
         Status, Template,
         lifecycle::{EventType, State},
-        message_text::MessageText,
         quality::Quality,
     },
 };
@@ -21,7 +20,11 @@ use jiff::Timestamp;
 use super::Emulation;
 use crate::{
     Actor, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, StoredTemplate,
-    decisions::events::NewEvent, encoding::text_hash, stored_row::StoredRow,
+    decisions::{
+        events::NewEvent,
+        template_state::{ChangedTemplate, ChangedText, NewDecision},
+    },
+    stored_row::StoredRow,
 };
 
 /// The script of a new version.
@@ -69,19 +72,6 @@ impl QueuedStep {
     }
 }
 
-/// A decision of a script on the newest version.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ScriptDecision {
-    pub(crate) reason: Option<String>,
-}
-
-/// The message text after a change of the category.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ChangedText {
-    /// Its index key; `None` if texts of the category are not compared.
-    pub(crate) key: Option<[u8; 16]>,
-}
-
 /// A template while the steps of its script change it. The result is written once.
 pub(crate) struct ScriptRun {
     account: AccountId,
@@ -90,7 +80,7 @@ pub(crate) struct ScriptRun {
     pub(crate) previous_category: Option<Category>,
     pub(crate) revision: u64,
     /// The last decision on the newest version.
-    pub(crate) decision: Option<ScriptDecision>,
+    pub(crate) decision: Option<NewDecision>,
     /// Whether a step has changed the template.
     pub(crate) is_changed: bool,
     changes_category: bool,
@@ -146,7 +136,7 @@ impl ScriptRun {
             self.changes_category = true;
         }
         if matches!(applied.event, EventType::Approved | EventType::Rejected) {
-            self.decision = Some(ScriptDecision { reason: applied.reason.clone() });
+            self.decision = Some(NewDecision::Made(applied.reason.clone()));
         }
         self.template = applied.after;
         self.revision += 1;
@@ -163,22 +153,22 @@ impl ScriptRun {
         })
     }
 
-    /// The message text with this content, if a step has changed the category.
-    pub(crate) fn changed_text(&self, content: &str) -> Option<ChangedText> {
-        self.changes_category.then(|| {
-            let text = MessageText::from_content(self.template.category, content);
-            ChangedText { key: text.map(|text| text_hash(self.account, &text)) }
+    /// The template with this content after the steps, if they have changed it.
+    pub(crate) fn changed(&self, content: &str, at: Timestamp) -> Option<ChangedTemplate> {
+        let EmulatedTemplate { state, category, announced_category, quality } = self.template;
+        let text = || ChangedText::of(self.account, category, content);
+        self.is_changed.then(|| ChangedTemplate {
+            id: self.id,
+            state,
+            category,
+            previous_category: self.previous_category,
+            announced_category,
+            quality,
+            revision: self.revision,
+            decision: self.decision.clone(),
+            text: self.changes_category.then(text),
+            at,
         })
-    }
-
-    /// The reason of the last decision, if it has one.
-    pub(crate) fn decision_reason(&self) -> Option<&str> {
-        self.decision.as_ref().and_then(|decision| decision.reason.as_deref())
-    }
-
-    /// The quality as it is stored.
-    pub(crate) fn stored_quality(&self) -> Option<&'static str> {
-        Some(self.template.quality).filter(|it| *it != Quality::Unknown).map(Quality::as_str)
     }
 
     /// The created template after its script.
@@ -270,9 +260,9 @@ mod tests {
         let paused = run.apply(Action::Pause, at, at).unwrap();
         assert_eq!(paused.event().status, Status::Paused);
         assert_eq!((run.revision, run.is_changed), (3, true));
-        let decision = Some(ScriptDecision { reason: None });
+        let decision = Some(NewDecision::Made(None));
         assert_eq!(run.decision, decision, "the reason of the pause is not that of the decision");
-        assert_eq!(run.changed_text("{}"), None);
+        assert_eq!(run.changed("{}", at).unwrap().text, None);
     }
 
     #[test]
@@ -283,7 +273,8 @@ mod tests {
         let changed = run.apply(change, at, at).unwrap();
         assert_eq!(changed.event().category, Category::Authentication);
         assert_eq!(run.previous_category, Some(Category::Utility));
-        assert_eq!(run.changed_text("{}"), Some(ChangedText { key: None }));
+        let text = run.changed("{}", at).unwrap().text;
+        assert_eq!(text, Some(ChangedText { key: None }));
     }
 
     #[test]

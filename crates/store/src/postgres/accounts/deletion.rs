@@ -14,7 +14,7 @@ use crate::{
         columns::{get, key, millis, webhook_id},
         credentials, emulator,
         transaction::Transaction,
-        webhooks,
+        upstream, webhooks,
     },
 };
 
@@ -53,6 +53,7 @@ pub(super) async fn delete(
     if found.as_ref().is_some_and(|account| account.emulator.is_some()) {
         emulator::delete_account(transaction, id).await?;
     }
+    upstream::delete_account(transaction, id).await?;
     let phones = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
     for row in transaction.query(phones, &[&own]).await? {
         transaction.audit(id, AuditedChange::PhoneRemoved(&get::<String>(&row, "id")?), by);

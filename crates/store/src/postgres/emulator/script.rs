@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use galley_domain::{
     emulator::{actions::Action, rules::ReviewRules},
     id::{AccountId, TemplateId},
-    rulebook::Category,
     template::{
         Review, Status, Template,
         lifecycle::{Hold, State},
@@ -16,17 +15,17 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use crate::{
-    Actor, ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, MAX_STEPS_PER_TRANSACTION,
+    ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, MAX_STEPS_PER_TRANSACTION,
     NewTemplate, StoreError, StoredTemplate, TemplateChange,
     decisions::{
         changes::{Planned, done},
         emulator::{self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, name_lock},
     },
     postgres::{
-        columns::{actor_key, key, millis, timestamp},
+        columns::{key, millis, timestamp},
         events,
         pool::Values,
-        templates,
+        template_state, templates,
         transaction::Transaction,
     },
     stored_row::StoredRow as _,
@@ -177,37 +176,10 @@ async fn write(
     content: &str,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    if !run.is_changed {
-        return Ok(());
+    match run.changed(content, at) {
+        Some(changed) => template_state::write(transaction, &changed).await,
+        None => Ok(()),
     }
-    let text = run.changed_text(content);
-    let (changes_text, text_key) = (text.is_some(), text.and_then(|text| text.key));
-    let State { newest_status, approved_version, hold, .. } = run.template.state;
-    let update = "UPDATE template SET status = $2, live_version = $3, hold = $4, category = $5, \
-         previous_category = $6, announced_category = $7, quality = $8, updated_at = $9, \
-         revision = $10, reason = CASE WHEN $11 THEN $12 ELSE reason END, \
-         decided_at = CASE WHEN $11 THEN $9 ELSE decided_at END, \
-         decided_by = CASE WHEN $11 THEN $13 ELSE decided_by END, \
-         wording = CASE WHEN $14 AND family IS NOT NULL THEN $15::bytea ELSE wording END \
-         WHERE id = $1";
-    let values: Values<'_> = &[
-        &key(run.id.get()),
-        &newest_status.as_str(),
-        &approved_version.map(key),
-        &hold.map(Hold::as_str),
-        &run.template.category.as_str(),
-        &run.previous_category.map(Category::as_str),
-        &run.template.announced_category.map(Category::as_str),
-        &run.stored_quality(),
-        &millis(at),
-        &key(run.revision),
-        &run.decision.is_some(),
-        &run.decision_reason(),
-        &actor_key(Actor::Service),
-        &changes_text,
-        &text_key.as_ref().map(|key| &key[..]),
-    ];
-    transaction.execute(update, values).await.map(drop)
 }
 
 /// Applies the steps of a new version that happen at once, and queues the others.

@@ -5,7 +5,6 @@ use std::collections::{HashMap, hash_map::Entry};
 use galley_domain::{
     emulator::{actions::Action, rules::ReviewRules},
     id::{AccountId, TemplateId},
-    rulebook::Category,
     template::{
         Review, Status, Template,
         lifecycle::{Hold, State},
@@ -15,15 +14,15 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use crate::{
-    Actor, ChangeOutcome, CreatedTemplate, DueSteps, MAX_STEPS_PER_TRANSACTION, NewTemplate,
-    StoreError, StoredTemplate, TemplateChange,
+    ChangeOutcome, CreatedTemplate, DueSteps, MAX_STEPS_PER_TRANSACTION, NewTemplate, StoreError,
+    StoredTemplate, TemplateChange,
     decisions::{
         changes::{Planned, done},
         emulator::{Emulation, LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, name_lock},
     },
     sqlite::{
-        columns::{actor_key, key, millis, timestamp},
-        events, templates,
+        columns::{key, millis, timestamp},
+        events, template_state, templates,
         writer::Batch,
     },
     stored_row::StoredRow as _,
@@ -205,37 +204,7 @@ fn write(
     content: &str,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    if !run.is_changed {
-        return Ok(());
-    }
-    let text = run.changed_text(content);
-    let State { newest_status, approved_version, hold, .. } = run.template.state;
-    connection
-        .prepare_cached(
-            "UPDATE template SET status = ?2, live_version = ?3, hold = ?4, category = ?5, \
-             previous_category = ?6, announced_category = ?7, quality = ?8, updated_at = ?9, \
-             revision = ?10, reason = iif(?11, ?12, reason), \
-             decided_at = iif(?11, ?9, decided_at), decided_by = iif(?11, ?13, decided_by), \
-             wording = iif(?14 AND family IS NOT NULL, ?15, wording) WHERE id = ?1",
-        )?
-        .execute(params![
-            key(run.id.get()),
-            newest_status.as_str(),
-            approved_version.map(key),
-            hold.map(Hold::as_str),
-            run.template.category.as_str(),
-            run.previous_category.map(Category::as_str),
-            run.template.announced_category.map(Category::as_str),
-            run.stored_quality(),
-            millis(at),
-            key(run.revision),
-            run.decision.is_some(),
-            run.decision_reason(),
-            actor_key(Actor::Service),
-            text.is_some(),
-            text.and_then(|text| text.key),
-        ])?;
-    templates::update_checksum(connection, run.id)
+    run.changed(content, at).map_or(Ok(()), |changed| template_state::write(connection, &changed))
 }
 
 /// Applies the steps of a new version that happen at once, and queues the others.

@@ -103,9 +103,34 @@ pub(in crate::sqlite) fn create(
     if let Some(refusal) = refusal(batch, new, lookup_keys, (limits, exceeded), emulation)? {
         return Ok(refusal);
     }
+    let state = State::initial(new.review);
+    let id = insert(batch, new, lookup_keys, &state)?;
+    let mut template = created(new, id, &state);
+    events::append(batch, &created_event(new, &template))?;
+    if let Some(emulation) = emulation {
+        template = emulator::run_first_script(batch, new, (id, state), emulation)?;
+    }
+    if limits.is_some() {
+        limits::count_create(batch, new.account, Emulation::quota_time(emulation, new.at))?;
+    }
+    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
+        if let Some(expired) = expired {
+            idempotency::delete_expired(batch, expired, new.at)?;
+        }
+        idempotency::insert(batch, key, idempotency, &template, new.at)?;
+    }
+    Ok(CreateOutcome::Created(template))
+}
+
+/// Inserts a template in a state. Its unique key is free.
+pub(in crate::sqlite) fn insert(
+    batch: &mut Batch<'_>,
+    new: &NewTemplate,
+    lookup_keys: &LookupKeys,
+    state: &State,
+) -> Result<TemplateId, StoreError> {
     let id = batch.next_template(new.at)?;
     let template = &new.template;
-    let state = State::initial(new.review);
     batch.templates.insert.execute(params![
         key(id.get()),
         key(new.account.get()),
@@ -122,29 +147,15 @@ pub(in crate::sqlite) fn create(
         actor_key(new.actor),
         new.translation_group.map(|group| group.0),
         lookup_keys.text,
-        checksum(id, new, &state).stored(),
+        checksum(id, new, state).stored(),
     ])?;
     batch.add_unique_key(lookup_keys.unique_key, id);
     if lookup_keys.references_media {
         let handles = sample::referenced_names(template.content());
         media::mark_used(batch.connection(), new.account, handles, new.at)?;
     }
-    batch.add_stored_bytes(new.account, bytes)?;
-    let mut template = created(new, id, &state);
-    events::append(batch, &created_event(new, &template))?;
-    if let Some(emulation) = emulation {
-        template = emulator::run_first_script(batch, new, (id, state), emulation)?;
-    }
-    if limits.is_some() {
-        limits::count_create(batch, new.account, Emulation::quota_time(emulation, new.at))?;
-    }
-    if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
-        if let Some(expired) = expired {
-            idempotency::delete_expired(batch, expired, new.at)?;
-        }
-        idempotency::insert(batch, key, idempotency, &template, new.at)?;
-    }
-    Ok(CreateOutcome::Created(template))
+    batch.add_stored_bytes(new.account, version_bytes(template.content()))?;
+    Ok(id)
 }
 
 /// The conflict with the template that has the unique key, including those of this transaction.

@@ -1,0 +1,22 @@
+//! Connected accounts: what an observation of the provider changes, when a connection has work, what
+//! a sweep means, what webhooks leave behind, and how the rows are decoded.
+
+mod connection;
+mod content;
+mod hints;
+mod observe;
+mod operation;
+mod row;
+mod sweep;
+
+pub(crate) use self::{
+    connection::{
+        CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
+        connect_refusal, connection, stored_error,
+    },
+    hints::{HintedTemplates, next_dirty},
+    observe::{Import, LocalChange, Observation, Observed, Source, absent},
+    operation::{FIRST_OPERATIONS, OPEN_OPERATIONS, OPERATION_COLUMNS, called, operation},
+    row::{MIRROR_COLUMNS, mirrored, to_read},
+    sweep::{FinishedSweep, MISSING, PRESENT, RecordedPage},
+};

@@ -1,0 +1,233 @@
+//! Connections: how a row is decoded, who may connect, when there is work, and which event a change
+//! of the state causes.
+
+use galley_domain::{
+    rulebook::WHATSAPP,
+    template::lifecycle::EventType,
+    upstream::{
+        CallBudget, CallKind, ProviderError, SweepProgress,
+        budget::{DEFAULT_CALLS_PER_HOUR, RollingHour},
+    },
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{
+    Account, ConnectOutcome, Degraded, DegradedReason, StoreError, StoredSecret, Sweep,
+    SweepPosition, UpstreamConnection, UpstreamWork, stored_row::StoredRow,
+};
+
+/// The columns that [`connection`] reads.
+pub(crate) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u.app_id, u.token, \
+     u.token_expires_at, u.app_secret, u.connected_at, u.paused_at, u.suspicious_at, u.degraded, \
+     u.degraded_since, u.degraded_until, u.error, u.calls, u.sweep_calls, u.creates, u.rest_until, \
+     u.sweep, u.sweep_began_at, u.sweep_full, u.sweep_cursor, u.sweep_seen, u.sweep_changed, \
+     u.sweep_total, u.sweep_restarted, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
+     u.template_limit, u.fence, u.leased_until";
+
+/// Further columns that [`ConnectionWork`] reads.
+pub(crate) const WORK_COLUMNS: &str = "EXISTS (SELECT 1 FROM upstream_template t WHERE t.account_id = u.account_id AND \
+     t.dirty_at IS NOT NULL) AS is_dirty, EXISTS (SELECT 1 FROM upstream_template t \
+     WHERE t.account_id = u.account_id AND t.gone_at IS NULL AND t.missing > 0 AND \
+     t.missing >= 2) AS is_missing, \
+     (SELECT min(CASE WHEN o.state = 'held' THEN o.held_until ELSE coalesce(o.held_until, 0) END) \
+     FROM upstream_operation o WHERE o.account_id = u.account_id AND \
+     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_at";
+
+/// The connection in a row.
+pub(crate) fn connection(row: &impl StoredRow) -> Result<UpstreamConnection, StoreError> {
+    let hour = |column: &str| row.parsed(column, |text| Some(RollingHour::parse(text)));
+    let secret = |bytes: Vec<u8>| Some(StoredSecret(bytes));
+    Ok(UpstreamConnection {
+        account: row.account_id("account_id")?,
+        base_url: row.value("base_url")?,
+        waba: row.value("waba")?,
+        app_id: row.value("app_id")?,
+        token: row.decoded("token", secret)?,
+        token_expires_at: row.optional_timestamp("token_expires_at")?,
+        app_secret: row.optional("app_secret", secret)?,
+        connected_at: row.timestamp("connected_at")?,
+        paused_at: row.optional_timestamp("paused_at")?,
+        suspicious_at: row.optional_timestamp("suspicious_at")?,
+        degraded: degraded(row)?,
+        budget: CallBudget {
+            calls_per_hour: DEFAULT_CALLS_PER_HOUR,
+            calls: hour("calls")?,
+            sweep_calls: hour("sweep_calls")?,
+            creates: hour("creates")?,
+            rest_until: row.optional_timestamp("rest_until")?,
+        },
+        sweep: sweep(row)?,
+        sweep_wanted: row.value("sweep_wanted")?,
+        sweep_ended_at: row.optional_timestamp("sweep_ended_at")?,
+        swept_at: row.optional_timestamp("swept_at")?,
+        read_all_at: row.optional_timestamp("read_all_at")?,
+        template_limit: row.optional("template_limit", |limit: i64| u64::try_from(limit).ok())?,
+        leased_until: row.optional_timestamp("leased_until")?,
+    })
+}
+
+fn degraded(row: &impl StoredRow) -> Result<Option<Degraded>, StoreError> {
+    let reason = row.optional("degraded", |word: String| DegradedReason::parse(&word))?;
+    let Some(reason) = reason else { return Ok(None) };
+    Ok(Some(Degraded {
+        reason,
+        since: row.timestamp("degraded_since")?,
+        until: row.optional_timestamp("degraded_until")?,
+        error: row.optional("error", |text: String| error(&text))?,
+    }))
+}
+
+fn sweep(row: &impl StoredRow) -> Result<Option<Sweep>, StoreError> {
+    let Some(began_at) = row.optional_timestamp("sweep_began_at")? else { return Ok(None) };
+    let count = |count: i64| u32::try_from(count).ok();
+    Ok(Some(Sweep {
+        number: row.number("sweep")?,
+        began_at,
+        full: row.value("sweep_full")?,
+        position: SweepPosition::restored(row.value("sweep_cursor")?),
+        progress: SweepProgress {
+            seen: row.decoded("sweep_seen", count)?,
+            restarted: row.value("sweep_restarted")?,
+            failed: false,
+            total: row.optional("sweep_total", count)?,
+        },
+        changed: row.number("sweep_changed")?,
+    }))
+}
+
+/// An error of the provider as it is stored.
+pub(crate) fn stored_error(error: &ProviderError) -> String {
+    let ProviderError { code, subcode, title, message } = error;
+    json!({"code": code, "subcode": subcode, "title": title, "message": message}).to_string()
+}
+
+pub(super) fn error(text: &str) -> Option<ProviderError> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let number = |key| value.get(key).and_then(Value::as_u64).and_then(|it| u32::try_from(it).ok());
+    let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(ProviderError {
+        code: number("code")?,
+        subcode: number("subcode"),
+        title: text("title"),
+        message: text("message")?,
+    })
+}
+
+/// Why an account cannot be connected.
+pub(crate) fn connect_refusal(
+    account: Option<&Account>,
+    is_connected: bool,
+) -> Option<ConnectOutcome> {
+    let Some(account) = account else { return Some(ConnectOutcome::NoAccount) };
+    if account.rulebook != WHATSAPP.name {
+        Some(ConnectOutcome::NotWhatsapp)
+    } else if account.emulator.is_some() {
+        Some(ConnectOutcome::Emulator)
+    } else {
+        is_connected.then_some(ConnectOutcome::Exists)
+    }
+}
+
+/// How soon after a sweep a webhook about an unknown template causes another one.
+const WANTED_SWEEP_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+
+/// A connection that is not paused, and what it may have to do.
+pub(crate) struct ConnectionWork {
+    connection: UpstreamConnection,
+    has_reads: bool,
+    operation_at: Option<Timestamp>,
+}
+
+impl ConnectionWork {
+    /// Reads a row with [`CONNECTION_COLUMNS`] and [`WORK_COLUMNS`].
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let connection = connection(row)?;
+        let is_missing: bool = row.value("is_missing")?;
+        let is_missing = is_missing && connection.suspicious_at.is_none();
+        let has_reads = row.value::<bool>("is_dirty")? || is_missing;
+        Ok(Self { connection, has_reads, operation_at: row.optional_timestamp("operation_at")? })
+    }
+
+    /// When its next work is due.
+    fn due_at(
+        &self,
+        at: Timestamp,
+        sweep_interval: SignedDuration,
+        calls_per_hour: u32,
+    ) -> Timestamp {
+        let connection = &self.connection;
+        let budget = CallBudget { calls_per_hour, ..connection.budget.clone() };
+        let after = |interval| {
+            let ended_at = connection.sweep_ended_at;
+            ended_at.map_or(at, |end| end.checked_add(interval).unwrap_or(Timestamp::MAX))
+        };
+        let sweep_at = match &connection.sweep {
+            Some(_) => at,
+            None if connection.sweep_wanted => after(sweep_interval.min(WANTED_SWEEP_INTERVAL)),
+            None => after(sweep_interval),
+        };
+        let page_at = budget.take_for_sweep(CallKind::Page, at).err();
+        let call_at = budget.take(CallKind::Read, at).err();
+        let later =
+            |first: Timestamp, limit: Option<Timestamp>| limit.map_or(first, |it| it.max(first));
+        let times = [
+            Some(later(sweep_at, page_at)),
+            self.has_reads.then(|| later(at, call_at)),
+            self.operation_at.map(|first| later(first, call_at)),
+        ];
+        let first = times.into_iter().flatten().min().unwrap_or(at);
+        let degraded_until = connection.degraded.as_ref().and_then(|it| it.until);
+        later(first, connection.leased_until.max(degraded_until))
+    }
+}
+
+impl UpstreamWork {
+    /// Adds a connection.
+    pub(crate) fn add(
+        &mut self,
+        work: &ConnectionWork,
+        at: Timestamp,
+        sweep_interval: SignedDuration,
+        calls_per_hour: u32,
+    ) {
+        let due_at = work.due_at(at, sweep_interval, calls_per_hour);
+        if due_at <= at {
+            self.now.push(work.connection.account);
+        } else {
+            self.next_at = Some(self.next_at.map_or(due_at, |next| next.min(due_at)));
+        }
+    }
+}
+
+/// A change of why calls fail.
+pub(crate) struct DegradedChange {
+    /// Since when they fail; `None` if they succeed.
+    pub(crate) since: Option<Timestamp>,
+    /// The event to append, with its reason.
+    pub(crate) event: Option<(EventType, &'static str)>,
+}
+
+impl DegradedChange {
+    pub(crate) fn new(
+        before: Option<&Degraded>,
+        after: Option<DegradedReason>,
+        at: Timestamp,
+    ) -> Self {
+        let is_same = before.map(|it| it.reason) == after;
+        let since = match before {
+            Some(before) if is_same => before.since,
+            _ => at,
+        };
+        let event = match (before, after) {
+            _ if is_same => None,
+            (_, Some(reason)) => Some((EventType::UpstreamDegraded, reason.as_str())),
+            (Some(before), None) => Some((EventType::UpstreamRecovered, before.reason.as_str())),
+            (None, None) => None,
+        };
+        Self { since: after.map(|_| since), event }
+    }
+}
+
+/// The reason of the events about a connection that becomes suspicious or no longer is.
+pub(crate) const SUSPICIOUS: &str = "suspicious";

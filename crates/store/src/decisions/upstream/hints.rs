@@ -1,0 +1,129 @@
+//! What webhooks leave behind: which templates have to be read, and what no read shows.
+
+use std::collections::BTreeMap;
+
+use galley_domain::upstream::{Hint, RemoteId, hints::StatusInfo};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::HintReport;
+
+/// The templates that webhooks are about, each once, with what only the webhooks say.
+#[derive(Debug, Default)]
+pub(crate) struct HintedTemplates(BTreeMap<RemoteId, Map<String, Value>>);
+
+impl HintedTemplates {
+    /// Coalesces hints, in the order in which they arrived.
+    pub(crate) fn new(hints: &[Hint]) -> Self {
+        let mut templates = Self::default();
+        for hint in hints {
+            let Some(template) = hint.template() else { continue };
+            let info = templates.0.entry(template.id.clone()).or_default();
+            info.extend(own_info(hint));
+        }
+        templates
+    }
+
+    /// The ids, in order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &RemoteId> {
+        self.0.keys()
+    }
+
+    /// The report, if so many of the templates are mirrored.
+    pub(crate) fn report(&self, known: usize) -> HintReport {
+        HintReport { known, unknown: self.0.len().saturating_sub(known) }
+    }
+
+    /// What is stored about a template, given what was stored before; `None` if there is nothing.
+    pub(crate) fn info(&self, id: &RemoteId, before: Option<&str>) -> Option<String> {
+        let before = before.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+        let mut info = before.unwrap_or_default();
+        info.extend(self.0.get(id).cloned().unwrap_or_default());
+        (!info.is_empty()).then(|| Value::Object(info).to_string())
+    }
+}
+
+/// The time of the newest reason to read a template: later than the one before, so that a read that
+/// began earlier does not settle it.
+pub(crate) fn next_dirty(before: Option<Timestamp>, at: Timestamp) -> Timestamp {
+    let after = before.and_then(|before| {
+        Timestamp::from_millisecond(before.as_millisecond().saturating_add(1)).ok()
+    });
+    after.map_or(at, |after| after.max(at))
+}
+
+/// What only the webhook says, under Meta's names.
+fn own_info(hint: &Hint) -> Map<String, Value> {
+    let mut info = Map::new();
+    match hint {
+        Hint::Status { info: status, .. } => {
+            let StatusInfo { rejection, recommendation, title, description, disabled_at } = status;
+            if rejection.is_some() || recommendation.is_some() {
+                let value = json!({"reason": rejection, "recommendation": recommendation});
+                info.insert("rejection_info".to_owned(), value);
+            }
+            if title.is_some() || description.is_some() {
+                let value = json!({"title": title, "description": description});
+                info.insert("other_info".to_owned(), value);
+            }
+            if let Some(at) = disabled_at {
+                let value = json!({"disable_date": at.as_second()});
+                info.insert("disable_info".to_owned(), value);
+            }
+        }
+        Hint::Category { category_update_timestamp: Some(at), .. } => {
+            info.insert("category_update_timestamp".to_owned(), at.as_second().into());
+        }
+        Hint::Category { .. } | Hint::Quality { .. } | Hint::Components { .. } | Hint::Other => {}
+    }
+    info
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::upstream::read_hook;
+
+    use super::*;
+
+    fn hints(changes: &str) -> Vec<Hint> {
+        let body = format!(
+            r#"{{"object":"whatsapp_business_account","entry":[{{"id":"9","changes":[{changes}]}}]}}"#
+        );
+        read_hook(body.as_bytes(), "9").unwrap()
+    }
+
+    const REJECTED: &str = r#"{"field":"message_template_status_update","value":{
+        "message_template_id":7,"event":"REJECTED","rejection_info":{"reason":"a","recommendation":"b"}}}"#;
+    const ANNOUNCED: &str = r#"{"field":"template_category_update","value":{
+        "message_template_id":7,"correct_category":"MARKETING","category_update_timestamp":1790000000}}"#;
+    const EDITED: &str = r#"{"field":"message_template_components_update","value":{
+        "message_template_id":8}}"#;
+
+    #[test]
+    fn hints_about_one_template_are_one_reason_to_read_it() {
+        let templates =
+            HintedTemplates::new(&hints(&[REJECTED, EDITED, ANNOUNCED, EDITED].join(",")));
+        let ids: Vec<&str> = templates.ids().map(RemoteId::as_str).collect();
+        assert_eq!(ids, ["7", "8"]);
+        let [seven, eight] = ["7", "8"].map(|id| RemoteId::parse(id).unwrap());
+        let info = templates.info(&seven, Some(r#"{"other_info":1,"rejection_info":2}"#)).unwrap();
+        let info: Value = serde_json::from_str(&info).unwrap();
+        assert_eq!(
+            info,
+            json!({
+                "other_info": 1, "category_update_timestamp": 1_790_000_000,
+                "rejection_info": {"reason": "a", "recommendation": "b"},
+            })
+        );
+        assert_eq!(templates.info(&eight, None), None);
+    }
+
+    #[test]
+    fn each_reason_to_read_a_template_is_later_than_the_one_before() {
+        let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
+        assert_eq!(next_dirty(None, at(5)), at(5));
+        assert_eq!(next_dirty(Some(at(5)), at(5)), at(6));
+        assert_eq!(next_dirty(Some(at(9)), at(5)), at(10));
+        assert_eq!(next_dirty(Some(at(1)), at(5)), at(5));
+    }
+}

@@ -1,0 +1,351 @@
+//! What an observation of a template at the provider changes: its row of the mirror, the template of
+//! the account, or a new template.
+//!
+//! The provider owns status, category and quality; the account owns the content. The template of the
+//! account changes only when the content at the provider is known: if a header has changed, the
+//! template is read first, so that no version counts as approved whose content the provider does not
+//! have.
+
+mod local;
+#[cfg(test)]
+mod tests;
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    rulebook::{Category, WHATSAPP},
+    template::{
+        Review, Status, Template,
+        lifecycle::{Hold, State},
+        quality::Quality,
+    },
+    upstream::{RemoteTemplate, sweep::SWEEPS_UNTIL_GONE},
+};
+use jiff::Timestamp;
+
+pub(crate) use self::local::LocalChange;
+use super::{
+    content::{document_key, imported_content, version_key},
+    hints::next_dirty,
+};
+use crate::{
+    Absence, Actor, MirroredTemplate, NewTemplate, StoredTemplate, ToRead, TranslationGroup,
+    decisions::template_state::{ChangedTemplate, NewDecision},
+};
+
+/// Where an observation comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A page of the sweep with this number.
+    Page(u64),
+    /// A read of the template, for the reason to read it that was known before.
+    Read(Option<Timestamp>),
+}
+
+/// An observation, and what is stored about the same template.
+pub(crate) struct Observation<'a> {
+    pub(crate) account: AccountId,
+    pub(crate) remote: &'a RemoteTemplate,
+    pub(crate) source: Source,
+    /// Its row of the mirror.
+    pub(crate) before: Option<&'a MirroredTemplate>,
+    /// The account's template with the same name and language.
+    pub(crate) local: Option<&'a StoredTemplate>,
+    /// Whether another template at the provider, which is not deleted, belongs to `local`.
+    pub(crate) is_superseded: bool,
+    /// Whether the account has deleted the template and the provider is yet to learn it.
+    pub(crate) is_deleting: bool,
+    pub(crate) at: Timestamp,
+}
+
+/// Which version of the account's template has the content of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VersionMatch {
+    Version(u64),
+    None,
+    /// The former versions have to be searched.
+    AmongFormer,
+}
+
+/// What an observation changes.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// The row of the mirror. Its `template` is that of an import once that has an id.
+    pub(crate) row: MirroredTemplate,
+    /// Whether the provider has changed something.
+    pub(crate) is_changed: bool,
+    /// Whether the row belongs to another template of the account than before.
+    pub(crate) is_relinked: bool,
+    /// What changes in the template of the account.
+    pub(crate) change: Option<LocalChange>,
+    /// A template to create.
+    pub(crate) import: Option<Box<Import>>,
+}
+
+/// A template to create from a document of the provider.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub(crate) new: NewTemplate,
+    pub(crate) state: State,
+    quality: Quality,
+    decision: Option<NewDecision>,
+}
+
+impl Import {
+    /// The columns that a create does not write, if one of them is not empty.
+    pub(crate) fn further_columns(&self, id: TemplateId) -> Option<ChangedTemplate> {
+        let is_plain = self.state.hold.is_none()
+            && self.quality == Quality::Unknown
+            && self.decision.is_none();
+        (!is_plain).then(|| ChangedTemplate {
+            id,
+            state: self.state,
+            category: self.new.template.category(),
+            previous_category: None,
+            announced_category: None,
+            quality: self.quality,
+            revision: 1,
+            decision: self.decision.clone(),
+            text: None,
+            at: self.new.at,
+        })
+    }
+}
+
+impl Observed {
+    /// The template to read, if its content may have changed.
+    pub(crate) fn to_read(&self) -> Option<ToRead> {
+        let MirroredTemplate { id, dirty_at, missing, .. } = &self.row;
+        dirty_at.map(|_| ToRead { id: id.clone(), dirty_at: *dirty_at, missing: *missing })
+    }
+}
+
+impl<'a> Observation<'a> {
+    /// The names under which the account's template is looked up: PostgreSQL stores no U+0000.
+    pub(crate) fn unique_key(account: AccountId, remote: &RemoteTemplate) -> String {
+        let [name, language] = [&remote.name, &remote.language].map(|text| without_nul(text));
+        (WHATSAPP.unique_key)(account, &name, &language)
+    }
+
+    /// Whether the header differs from the mirror in a way that a change of the content can cause.
+    fn has_new_header(&self) -> bool {
+        self.before.is_none_or(|before| {
+            before.status != self.remote.status
+                || before.remote_updated_at != self.remote.updated_at
+                || before.gone_at.is_some()
+        })
+    }
+
+    /// The fingerprint of the content, as far as it is known.
+    fn content_key(&self) -> Option<[u8; 16]> {
+        let document = self.remote.document.as_deref();
+        let stored = || self.before.and_then(|before| before.content_key);
+        document.and_then(document_key).or_else(stored)
+    }
+
+    /// Whether the content of the observation is known: it has a document, or nothing has changed
+    /// since the last one.
+    fn is_settled(&self) -> bool {
+        let is_unchanged = || {
+            let before = self.before.filter(|before| before.content_key.is_some());
+            before.is_some_and(|before| before.dirty_at.is_none()) && !self.has_new_header()
+        };
+        self.remote.document.is_some() || matches!(self.source, Source::Read(_)) || is_unchanged()
+    }
+
+    fn local(&self) -> Option<&'a StoredTemplate> {
+        self.local.filter(|_| !self.is_superseded)
+    }
+
+    /// The version with the content of the provider, as far as the newest version and the row before
+    /// tell.
+    fn version_match(&self) -> VersionMatch {
+        let (Some(local), Some(key)) = (self.local(), self.content_key()) else {
+            return VersionMatch::None;
+        };
+        if version_key(&self.remote.category, local.template.content()) == Some(key) {
+            return VersionMatch::Version(local.state.version);
+        }
+        // Versions do not change: the same content has the same version as before.
+        let before = self.before.filter(|before| before.content_key == Some(key));
+        match before.filter(|before| before.template == Some(local.id)) {
+            Some(before) => before.version.map_or(VersionMatch::None, VersionMatch::Version),
+            None => VersionMatch::AmongFormer,
+        }
+    }
+
+    /// Whether [`decide`](Self::decide) needs the former versions of the account's template.
+    pub(crate) fn wants_former_versions(&self) -> bool {
+        self.version_match() == VersionMatch::AmongFormer
+    }
+
+    /// Decides. `former` are the former versions of the account's template, newest first, if they are
+    /// wanted.
+    pub(crate) fn decide(&self, former: &[(u64, String)]) -> Observed {
+        let content_key = self.content_key();
+        let is_match = |content: &str| version_key(&self.remote.category, content) == content_key;
+        let version = match self.version_match() {
+            VersionMatch::Version(version) => Some(version),
+            VersionMatch::None => None,
+            VersionMatch::AmongFormer => {
+                former.iter().find(|(_, content)| is_match(content)).map(|(number, _)| *number)
+            }
+        };
+        let mut row = self.row(content_key, version);
+        let is_changed = self.is_changed(&row);
+        if is_changed {
+            row.changed_at = self.at;
+        }
+        let mut observed =
+            Observed { row, is_changed, is_relinked: false, change: None, import: None };
+        if self.is_settled() && content_key.is_some() {
+            match self.local() {
+                Some(local) => self.follow(local, version, &mut observed),
+                None => self.import(&mut observed),
+            }
+        }
+        let before = self.before.and_then(|before| before.template);
+        observed.is_relinked = observed.row.template.is_some() && observed.row.template != before;
+        observed
+    }
+
+    /// The row after the observation.
+    fn row(&self, content_key: Option<[u8; 16]>, version: Option<u64>) -> MirroredTemplate {
+        let Self { remote, before, at, .. } = *self;
+        let dirty_at = before.and_then(|before| before.dirty_at);
+        let dirty_at = match self.source {
+            Source::Read(asked) => dirty_at.filter(|dirty_at| Some(*dirty_at) > asked),
+            Source::Page(_) if self.is_settled() => dirty_at,
+            Source::Page(_) => Some(dirty_at.unwrap_or_else(|| next_dirty(None, at))),
+        };
+        MirroredTemplate {
+            id: remote.id.clone(),
+            // The delete at the provider finds the row by the template.
+            template: match self.local() {
+                Some(local) => Some(local.id),
+                None => before.and_then(|before| before.template).filter(|_| self.is_deleting),
+            },
+            name: without_nul(&remote.name),
+            language: without_nul(&remote.language),
+            status: remote.status.clone(),
+            category: without_nul(&remote.category),
+            correct_category: remote.correct_category.clone(),
+            quality: remote.quality,
+            reason: remote.rejected_reason.clone(),
+            remote_updated_at: remote.updated_at,
+            content_key,
+            version,
+            drifted: before.is_some_and(|before| before.drifted),
+            observed_at: at,
+            changed_at: before.map_or(at, |before| before.changed_at),
+            sweep: match self.source {
+                Source::Page(sweep) => sweep,
+                Source::Read(_) => before.map_or(0, |before| before.sweep),
+            },
+            missing: 0,
+            gone_at: None,
+            dirty_at,
+            info: before.and_then(|before| before.info.clone()),
+        }
+    }
+
+    fn is_changed(&self, row: &MirroredTemplate) -> bool {
+        self.has_new_header()
+            || self.before.is_none_or(|before| {
+                (&before.category, &before.correct_category, before.quality, &before.reason)
+                    != (&row.category, &row.correct_category, row.quality, &row.reason)
+                    || before.content_key != row.content_key
+            })
+    }
+
+    /// Applies what the provider shows to the template of the account.
+    fn follow(&self, local: &StoredTemplate, version: Option<u64>, observed: &mut Observed) {
+        let was_drifted = self.before.is_some_and(|before| before.drifted);
+        let is_drifted = match version {
+            Some(version) if version == local.state.version => false,
+            // A version that waits for its review is not sent yet; an approved one claims too much.
+            Some(_) => was_drifted || local.state.newest_status == Status::Approved,
+            None => true,
+        };
+        observed.row.drifted = is_drifted;
+        let is_new = is_drifted && !was_drifted;
+        observed.change =
+            LocalChange::followed(self.account, local, self.remote, version, is_new, self.at);
+    }
+
+    /// Creates a template, or asks for the document that it needs.
+    fn import(&self, observed: &mut Observed) {
+        let category = Category::parse(&self.remote.category);
+        let is_wanted =
+            !self.remote.status.is_deleted() && !self.is_deleting && self.local.is_none();
+        let (Some(category), true) = (category, is_wanted) else { return };
+        let Some(document) = self.remote.document.as_deref() else {
+            if let Source::Page(_) = self.source {
+                let dirty_at = observed.row.dirty_at;
+                observed.row.dirty_at = dirty_at.or(Some(next_dirty(None, self.at)));
+            }
+            return;
+        };
+        observed.row.version = Some(1);
+        observed.row.drifted = false;
+        observed.import =
+            imported_content(document).map(|content| Box::new(self.imported(category, content)));
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the provider's document is kept as it is")]
+    fn imported(&self, category: Category, content: String) -> Import {
+        let remote = self.remote;
+        let [name, language] = [&remote.name, &remote.language].map(|text| without_nul(text));
+        let shown = remote.status.state();
+        let newest_status = shown.version_status.unwrap_or(match shown.hold {
+            // It was reviewed once, and does not wait for a review.
+            Some(Hold::Archived | Hold::Disabled) => Status::Approved,
+            Some(Hold::Paused) | None => Status::Pending,
+        });
+        let state = State {
+            version: 1,
+            newest_status,
+            approved_version: (shown.version_status == Some(Status::Approved)).then_some(1),
+            hold: shown.hold,
+        };
+        let is_rejected = newest_status == Status::Rejected;
+        Import {
+            new: NewTemplate {
+                account: self.account,
+                phone: None,
+                unique_key: Self::unique_key(self.account, remote),
+                translation_group: Some(TranslationGroup::of(self.account, &name)),
+                template: Template::restore(name, language, category, true, content),
+                review: Review::Manual,
+                actor: Actor::Service,
+                trace: None,
+                idempotency: None,
+                at: self.at,
+            },
+            state,
+            quality: remote.quality.unwrap_or(Quality::Unknown),
+            decision: is_rejected.then(|| NewDecision::Made(remote.rejected_reason.clone())),
+        }
+    }
+}
+
+/// A text that PostgreSQL can store.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', " ")
+}
+
+/// What a read changes that found no template, given its row of the mirror.
+pub(crate) fn absent(
+    before: &MirroredTemplate,
+    asked: Option<Timestamp>,
+    is_suspicious: bool,
+    at: Timestamp,
+) -> (MirroredTemplate, Absence) {
+    let is_gone = before.missing >= SWEEPS_UNTIL_GONE && !is_suspicious && before.gone_at.is_none();
+    let row = MirroredTemplate {
+        dirty_at: before.dirty_at.filter(|dirty_at| Some(*dirty_at) > asked),
+        gone_at: if is_gone { Some(at) } else { before.gone_at },
+        changed_at: if is_gone { at } else { before.changed_at },
+        ..before.clone()
+    };
+    (row, if is_gone { Absence::Gone } else { Absence::Unconfirmed })
+}

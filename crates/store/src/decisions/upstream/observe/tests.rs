@@ -1,0 +1,248 @@
+//! Every status of the provider after every state of a template.
+
+use galley_domain::{document::Document, template::lifecycle::EventType, upstream::RemoteStatus};
+
+use super::*;
+
+const STATUSES: [&str; 11] = [
+    "APPROVED",
+    "PENDING",
+    "REJECTED",
+    "PAUSED",
+    "DISABLED",
+    "ARCHIVED",
+    "IN_APPEAL",
+    "PENDING_DELETION",
+    "DELETED",
+    "LIMIT_EXCEEDED",
+    "NOVEL",
+];
+
+fn account() -> AccountId {
+    AccountId::new(1).unwrap()
+}
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn content(text: &str) -> String {
+    format!(r#"{{"components":[{{"type":"BODY","text":"{text}"}}]}}"#)
+}
+
+fn remote(status: &str, text: &str) -> RemoteTemplate {
+    let document = format!(
+        r#"{{"id":"5","name":"a","language":"en","status":"{status}","category":"UTILITY",{}"#,
+        &content(text)[1..]
+    );
+    assert!(Document::parse(document.as_bytes()).is_ok());
+    RemoteTemplate::parse(&document).unwrap()
+}
+
+fn stored(state: State) -> StoredTemplate {
+    #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
+    let template = Template::restore(
+        "a".to_owned(),
+        "en".to_owned(),
+        Category::Utility,
+        true,
+        content("mine"),
+    );
+    StoredTemplate {
+        id: TemplateId::new(9).unwrap(),
+        phone: None,
+        template,
+        state,
+        previous_category: None,
+        announced_category: None,
+        quality: Quality::Unknown,
+        reason: None,
+        revision: 4,
+        created_at: time(0),
+        updated_at: time(0),
+    }
+}
+
+fn states() -> Vec<State> {
+    let mut states = Vec::new();
+    for newest_status in [Status::Pending, Status::Approved, Status::Rejected] {
+        for approved_version in [None, Some(1), Some(2)] {
+            for hold in [None, Some(Hold::Paused), Some(Hold::Disabled), Some(Hold::Archived)] {
+                states.push(State { version: 2, newest_status, approved_version, hold });
+            }
+        }
+    }
+    states
+}
+
+fn observe(
+    remote: &RemoteTemplate,
+    before: Option<&MirroredTemplate>,
+    local: Option<&StoredTemplate>,
+    source: Source,
+) -> Observed {
+    let observation = Observation {
+        account: account(),
+        remote,
+        source,
+        before,
+        local,
+        is_superseded: false,
+        is_deleting: false,
+        at: time(10),
+    };
+    observation.decide(&[(1, content("former"))])
+}
+
+/// The template after an observation.
+fn after(local: &StoredTemplate, observed: &Observed) -> StoredTemplate {
+    let Some(change) = &observed.change else { return local.clone() };
+    let ChangedTemplate { state, revision, .. } = change.changed;
+    StoredTemplate { state, revision, ..local.clone() }
+}
+
+#[test]
+fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
+    for state in states() {
+        let local = stored(state);
+        for status in STATUSES {
+            for text in ["mine", "former", "foreign"] {
+                let remote = remote(status, text);
+                let observed = observe(&remote, None, Some(&local), Source::Read(None));
+                let next = after(&local, &observed);
+                let case = format!("{state:?} {status} {text}: {next:?}");
+                let shown = remote.status.state();
+                assert_eq!(next.state.hold, shown.hold, "{case}");
+                let events = observed.change.as_ref().map_or(0, |it| it.events().count() as u64);
+                assert_eq!(next.revision, local.revision + events, "{case}");
+                assert_eq!(
+                    events == 0,
+                    next.state == local.state && !observed.row.drifted,
+                    "{case}"
+                );
+                let live = next.state.live_version();
+                let matched = [("mine", 2), ("former", 1)].iter().find(|it| it.0 == text);
+                let matched = matched.map(|it| it.1).filter(|_| status == "APPROVED");
+                assert_eq!(live, matched, "{case}");
+                if text == "mine"
+                    && let Some(shown) = shown.version_status
+                {
+                    assert_eq!(next.state.newest_status, shown, "{case}");
+                }
+                if text == "former" {
+                    assert_ne!(next.state.newest_status, Status::Approved, "{case}");
+                }
+                // The same observation again changes nothing.
+                let row = &observed.row;
+                let again = observe(&remote, Some(row), Some(&next), Source::Read(None));
+                assert_eq!(again.change, None, "{case}");
+                assert_eq!((&again.row, again.is_changed), (row, false), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn drift_is_told_once_and_ends_with_an_equal_content() {
+    let local = stored(states()[12]);
+    let first = observe(&remote("APPROVED", "foreign"), None, Some(&local), Source::Read(None));
+    assert!(first.row.drifted && first.row.version.is_none());
+    let told = |observed: &Observed| {
+        let change = observed.change.as_ref();
+        change.is_some_and(|it| it.events().any(|it| it.kind == EventType::Drifted))
+    };
+    assert!(told(&first));
+    let local = after(&local, &first);
+    let other = remote("APPROVED", "foreign too");
+    let second = observe(&other, Some(&first.row), Some(&local), Source::Read(None));
+    assert!(second.row.drifted && !told(&second));
+    let equal = remote("APPROVED", "mine");
+    let third = observe(&equal, Some(&second.row), Some(&local), Source::Read(None));
+    assert!(!third.row.drifted && third.is_changed);
+    assert_eq!(after(&local, &third).state.live_version(), Some(2));
+}
+
+#[test]
+fn a_header_changes_the_template_only_if_the_content_is_known() {
+    let local = stored(states()[12]);
+    let full = remote("APPROVED", "mine");
+    let header = |status: &str| RemoteTemplate { document: None, ..remote(status, "mine") };
+    let unknown = observe(&header("REJECTED"), None, Some(&local), Source::Page(1));
+    assert!(unknown.change.is_none() && unknown.to_read().is_some());
+    let known = observe(&full, None, Some(&local), Source::Page(1)).row;
+    assert_eq!((known.dirty_at, known.sweep), (None, 1));
+    let same = observe(&header("APPROVED"), Some(&known), Some(&local), Source::Page(2));
+    assert_eq!((same.to_read(), same.is_changed, same.row.sweep), (None, false, 2));
+    assert_eq!(same.row.content_key, known.content_key);
+    let rejected = observe(&header("REJECTED"), Some(&known), Some(&local), Source::Page(2));
+    assert!(rejected.change.is_none() && rejected.to_read().is_some() && rejected.is_changed);
+    assert_eq!(rejected.row.status, RemoteStatus::Rejected);
+    // The row already shows the new status, and the read is still due.
+    let again = observe(&header("REJECTED"), Some(&rejected.row), Some(&local), Source::Page(3));
+    assert_eq!((again.to_read().is_some(), again.change), (true, None));
+}
+
+#[test]
+fn former_versions_are_searched_once_for_a_content() {
+    let local = stored(states()[12]);
+    let remote = remote("APPROVED", "former");
+    let observation = |before| Observation {
+        account: account(),
+        remote: &remote,
+        source: Source::Read(None),
+        before,
+        local: Some(&local),
+        is_superseded: false,
+        is_deleting: false,
+        at: time(10),
+    };
+    assert!(observation(None).wants_former_versions());
+    let row = observation(None).decide(&[(1, content("former"))]).row;
+    assert_eq!(row.version, Some(1));
+    assert!(!observation(Some(&row)).wants_former_versions());
+    let other = MirroredTemplate { template: None, ..row.clone() };
+    assert!(observation(Some(&other)).wants_former_versions());
+}
+
+#[test]
+fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
+    for status in STATUSES {
+        let remote = remote(status, "new");
+        let observed = observe(&remote, None, None, Source::Page(1));
+        let is_deleted = remote.status.is_deleted();
+        assert_eq!(observed.import.is_none(), is_deleted, "{status}");
+        let Some(import) = observed.import else { continue };
+        assert_eq!(import.state.live_version(), (status == "APPROVED").then_some(1), "{status}");
+        assert_eq!(import.state.hold, remote.status.state().hold, "{status}");
+    }
+    let remote = remote("APPROVED", "new");
+    let deleting = Observation {
+        account: account(),
+        remote: &remote,
+        source: Source::Page(1),
+        before: None,
+        local: None,
+        is_superseded: false,
+        is_deleting: true,
+        at: time(10),
+    };
+    assert!(deleting.decide(&[]).import.is_none());
+}
+
+#[test]
+fn only_counted_sweeps_and_a_read_together_make_a_template_gone() {
+    let row = observe(&remote("APPROVED", "a"), None, None, Source::Page(1)).row;
+    for (missing, is_suspicious, expected) in [
+        (0, false, Absence::Unconfirmed),
+        (1, false, Absence::Unconfirmed),
+        (2, true, Absence::Unconfirmed),
+        (2, false, Absence::Gone),
+    ] {
+        let before = MirroredTemplate { missing, dirty_at: Some(time(3)), ..row.clone() };
+        let (after, absence) = absent(&before, Some(time(3)), is_suspicious, time(9));
+        assert_eq!(absence, expected, "{missing}");
+        assert_eq!(after.gone_at.is_some(), expected == Absence::Gone);
+        assert_eq!(after.dirty_at, None);
+        assert_eq!(absent(&before, None, is_suspicious, time(9)).0.dirty_at, Some(time(3)));
+    }
+}

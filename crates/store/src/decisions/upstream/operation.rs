@@ -1,0 +1,141 @@
+//! Operations: how a row is decoded, and what the end of a call changes in mirror and account.
+
+use galley_domain::{
+    id::AccountId,
+    template::lifecycle::EventType,
+    upstream::{CallDone, Created, HeldReason, Operation, OperationKind, OperationState},
+};
+use jiff::Timestamp;
+
+use super::{LocalChange, connection::error, hints::next_dirty};
+use crate::{MirroredTemplate, StoreError, StoredOperation, StoredTemplate, stored_row::StoredRow};
+
+/// The columns that [`operation`] reads.
+pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.kind, o.state, \
+     o.held_reason, o.held_until, o.attempts, o.error, o.created_at, o.sent_at, o.updated_at";
+
+/// Operations that are not settled, as an SQL condition.
+pub(crate) const OPEN_OPERATIONS: &str =
+    "state IN ('queued', 'sending', 'unknown', 'probing', 'held')";
+
+/// Operations before which no other of their template is open, as an SQL condition.
+pub(crate) const FIRST_OPERATIONS: &str = "o.state IN ('queued', 'sending', 'unknown', 'probing', \
+     'held') AND NOT EXISTS (SELECT 1 FROM upstream_operation e WHERE \
+     e.account_id = o.account_id AND e.template_id = o.template_id AND e.id < o.id AND \
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
+
+/// The operation in a row.
+pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreError> {
+    let reason = row.optional("held_reason", |word: String| HeldReason::parse(&word))?;
+    Ok(StoredOperation {
+        id: row.number("id")?,
+        template: row.template_id("template_id")?,
+        version: row.number("version")?,
+        operation: Operation {
+            kind: row.parsed("kind", OperationKind::parse)?,
+            state: row.parsed("state", |word| OperationState::parse(word, reason))?,
+            attempts: row.decoded("attempts", |count: i64| u32::try_from(count).ok())?,
+            held_until: row.optional_timestamp("held_until")?,
+            error: row.optional("error", |text: String| error(&text))?,
+        },
+        created_at: row.timestamp("created_at")?,
+        sent_at: row.optional_timestamp("sent_at")?,
+        updated_at: row.timestamp("updated_at")?,
+    })
+}
+
+impl StoredOperation {
+    /// The operation in another state.
+    pub(crate) fn moved(&self, operation: Operation, at: Timestamp) -> Self {
+        let begins = operation.state == OperationState::Sending;
+        let sent_at = if begins { Some(at) } else { self.sent_at };
+        Self { operation, sent_at, updated_at: at, ..self.clone() }
+    }
+
+    /// The operation when its call or its probe begins, if one of them is due.
+    pub(crate) fn begun(&self, at: Timestamp) -> Option<Self> {
+        let next = self.operation.begin(at).or_else(|| self.operation.begin_probe(at))?;
+        Some(self.moved(next, at))
+    }
+
+    /// The reason of its hold, as it is stored.
+    pub(crate) fn held_reason(&self) -> Option<&'static str> {
+        match self.operation.state {
+            OperationState::Held(reason) => Some(reason.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The event of its end, given the template of the account, unless that is deleted.
+    pub(crate) fn told(
+        &self,
+        account: AccountId,
+        local: &StoredTemplate,
+        at: Timestamp,
+    ) -> Option<LocalChange> {
+        let error = self.operation.error.as_ref().map(ToString::to_string);
+        match (self.operation.state, self.operation.kind) {
+            (OperationState::Done, OperationKind::Create | OperationKind::Edit) => {
+                LocalChange::told(account, local, EventType::Submitted, None, at)
+            }
+            (OperationState::Refused, _) => {
+                LocalChange::told(account, local, EventType::UpstreamRefused, error, at)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The row of the mirror after a call. `before` is the one of the template, if there is one. A
+/// created or edited template has to be read, so that its content is compared.
+pub(crate) fn called(
+    done: &CallDone,
+    before: Option<&MirroredTemplate>,
+    local: Option<&StoredTemplate>,
+    at: Timestamp,
+) -> Option<MirroredTemplate> {
+    let dirty = |row: MirroredTemplate| {
+        let dirty_at = Some(next_dirty(row.dirty_at, at));
+        Some(MirroredTemplate { dirty_at, ..row })
+    };
+    match done {
+        CallDone::Created(created) => {
+            let known = before.filter(|before| before.id == created.id).cloned();
+            dirty(known.or_else(|| Some(new_row(created, local?, at)))?)
+        }
+        CallDone::Edited => dirty(before?.clone()),
+        CallDone::Deleted => Some(MirroredTemplate {
+            template: None,
+            gone_at: Some(at),
+            changed_at: at,
+            dirty_at: None,
+            ..before?.clone()
+        }),
+    }
+}
+
+fn new_row(created: &Created, local: &StoredTemplate, at: Timestamp) -> MirroredTemplate {
+    let own_category = || local.template.category().as_str().to_owned();
+    MirroredTemplate {
+        id: created.id.clone(),
+        template: Some(local.id),
+        name: local.template.name().to_owned(),
+        language: local.template.language().to_owned(),
+        status: created.status.clone(),
+        category: created.category.clone().unwrap_or_else(own_category),
+        correct_category: None,
+        quality: None,
+        reason: None,
+        remote_updated_at: None,
+        content_key: None,
+        version: None,
+        drifted: false,
+        observed_at: at,
+        changed_at: at,
+        sweep: 0,
+        missing: 0,
+        gone_at: None,
+        dirty_at: None,
+        info: None,
+    }
+}

@@ -1,0 +1,472 @@
+//! Connected accounts, as SQL: their connections, leases and budgets. A write under a lease locks the
+//! connection's row, so that no other worker takes the lease before the write is committed.
+
+mod hints;
+mod mirror;
+mod observations;
+mod operations;
+mod sweeps;
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::EventType,
+    upstream::{CallBudget, CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    PostgresStore, accounts,
+    columns::{key, millis, number},
+    events,
+    pool::Values,
+    transaction::{Transaction, transact},
+};
+use crate::{
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
+    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, ReadKind,
+    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
+    decisions::{
+        audit::AuditedChange,
+        upstream::{
+            CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
+            connect_refusal, connection as decode, stored_error,
+        },
+    },
+};
+
+#[async_trait]
+impl UpstreamStore for PostgresStore {
+    async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError> {
+        transact!(self, tx => connect(tx, &new))
+    }
+
+    async fn disconnect_upstream(
+        &self,
+        account: AccountId,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => disconnect(tx, account, by))
+    }
+
+    async fn change_connection(
+        &self,
+        account: AccountId,
+        change: ConnectionChange,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        transact!(self, tx => apply_change(tx, account, &change, by))
+    }
+
+    async fn connection(
+        &self,
+        account: AccountId,
+    ) -> Result<Option<UpstreamConnection>, StoreError> {
+        let row = self.pools.read_one(&select(OF_ACCOUNT), &[&key(account.get())]).await?;
+        row.as_ref().map(decode).transpose()
+    }
+
+    async fn connections(&self) -> Result<Vec<UpstreamConnection>, StoreError> {
+        let rows = self.pools.read(&select("true ORDER BY u.account_id"), &[]).await?;
+        rows.iter().map(decode).collect()
+    }
+
+    async fn connection_by_hook(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Option<UpstreamConnection>, StoreError> {
+        let row = self.pools.read_one(&select("u.hook_hash = $1"), &[&&hash.0[..]]).await?;
+        row.as_ref().map(decode).transpose()
+    }
+
+    async fn connections_with_work(
+        &self,
+        at: Timestamp,
+        sweep_interval: SignedDuration,
+        calls_per_hour: u32,
+    ) -> Result<UpstreamWork, StoreError> {
+        let statement = format!(
+            "SELECT {CONNECTION_COLUMNS}, {WORK_COLUMNS} FROM upstream u JOIN account a \
+             ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
+             ORDER BY u.account_id"
+        );
+        let mut work = UpstreamWork::default();
+        for row in &self.pools.acquire_slow().await?.query(&statement, &[]).await? {
+            work.add(&ConnectionWork::read(row)?, at, sweep_interval, calls_per_hour);
+        }
+        Ok(work)
+    }
+
+    async fn lease_connection(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>, StoreError> {
+        transact!(self, tx => lease(tx, account, at, until))
+    }
+
+    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => set_lease(tx, fence, Some(until)))
+    }
+
+    async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => set_lease(tx, fence, None))
+    }
+
+    async fn take_call(
+        &self,
+        fence: Fence,
+        kind: CallKind,
+        is_sweep: bool,
+        calls_per_hour: u32,
+        at: Timestamp,
+    ) -> Result<Fenced<CallPermit>, StoreError> {
+        transact!(self, tx => take_call(tx, fence, (kind, is_sweep), calls_per_hour, at))
+    }
+
+    async fn set_degraded(
+        &self,
+        fence: Fence,
+        degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => set_degraded(tx, fence, degraded.as_ref(), at))
+    }
+
+    async fn begin_sweep(
+        &self,
+        fence: Fence,
+        full: bool,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError> {
+        transact!(self, tx => sweeps::begin(tx, fence, full, at))
+    }
+
+    async fn record_page(
+        &self,
+        fence: Fence,
+        page: PageRecord,
+        at: Timestamp,
+    ) -> Result<Fenced<PageResult>, StoreError> {
+        transact!(self, tx => sweeps::record_page(tx, &self.ids, fence, &page, at))
+    }
+
+    async fn finish_sweep(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<SweepReport>, StoreError> {
+        transact!(self, tx => sweeps::finish(tx, fence, at))
+    }
+
+    async fn templates_to_read(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<ToRead>, StoreError> {
+        mirror::to_read(&self.pools, account, limit).await
+    }
+
+    async fn record_read(
+        &self,
+        fence: Fence,
+        template: RemoteTemplate,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => {
+            observations::record_read(tx, &self.ids, fence, &template, asked, at)
+        })
+    }
+
+    async fn record_absent(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<Absence>, StoreError> {
+        transact!(self, tx => observations::record_absent(tx, fence, &id, asked, at))
+    }
+
+    async fn record_hints(
+        &self,
+        account: AccountId,
+        hints: Vec<Hint>,
+        at: Timestamp,
+    ) -> Result<HintReport, StoreError> {
+        transact!(self, tx => hints::record(tx, account, &hints, at))
+    }
+
+    async fn mirror_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let connection = self.acquire_for(ReadKind::List, account).await?;
+        mirror::of_templates(&connection, account, &templates).await
+    }
+
+    async fn mirrored(
+        &self,
+        account: AccountId,
+        after: Option<RemoteId>,
+        limit: usize,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let connection = self.acquire_for(ReadKind::List, account).await?;
+        mirror::page(&connection, account, after.as_ref(), limit).await
+    }
+
+    async fn mirrored_template(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<MirroredTemplate>, StoreError> {
+        mirror::one(&self.pools, account, &id).await
+    }
+
+    async fn mirrored_document(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<String>, StoreError> {
+        mirror::document(&self.pools, account, &id).await
+    }
+}
+
+const OF_ACCOUNT: &str = "u.account_id = $1";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {CONNECTION_COLUMNS} FROM upstream u WHERE {condition}")
+}
+
+/// The connection of an account, locked.
+async fn one(
+    transaction: &Transaction,
+    account: AccountId,
+) -> Result<Option<UpstreamConnection>, StoreError> {
+    let statement = select("u.account_id = $1 FOR UPDATE");
+    let row = transaction.query_one(&statement, &[&key(account.get())]).await?;
+    row.as_ref().map(decode).transpose()
+}
+
+/// The connection, locked, if the lease still lasts.
+async fn leased(
+    transaction: &Transaction,
+    fence: Fence,
+) -> Result<Option<UpstreamConnection>, StoreError> {
+    let statement =
+        select("u.account_id = $1 AND u.fence = $2 AND u.leased_until IS NOT NULL FOR UPDATE");
+    let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number)];
+    let row = transaction.query_one(&statement, values).await?;
+    row.as_ref().map(decode).transpose()
+}
+
+/// The same with the account locked before, for a write that changes the account.
+async fn leased_with_account(
+    transaction: &mut Transaction,
+    fence: Fence,
+) -> Result<Option<UpstreamConnection>, StoreError> {
+    if !transaction.lock(fence.account).await? {
+        return Ok(None);
+    }
+    leased(transaction, fence).await
+}
+
+async fn connect(
+    transaction: &mut Transaction,
+    new: &NewConnection,
+) -> Result<ConnectOutcome, StoreError> {
+    transaction.lock(new.account).await?;
+    let account = accounts::one(transaction, new.account).await?;
+    let is_connected = one(transaction, new.account).await?.is_some();
+    if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
+        return Ok(refusal);
+    }
+    let insert = "INSERT INTO upstream (account_id, base_url, waba, app_id, token, \
+                  token_expires_at, app_secret, hook_hash, connected_at) \
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let values: Values<'_> = &[
+        &key(new.account.get()),
+        &new.base_url,
+        &new.waba,
+        &new.app_id,
+        &new.token.0,
+        &new.token_expires_at.map(millis),
+        &new.app_secret.as_ref().map(|secret| &secret.0),
+        &&new.hook_hash.0[..],
+        &millis(new.by.at),
+    ];
+    transaction.execute(insert, values).await?;
+    transaction.audit(new.account, AuditedChange::UpstreamConnected(new), new.by);
+    Ok(ConnectOutcome::Connected)
+}
+
+async fn disconnect(
+    transaction: &mut Transaction,
+    account: AccountId,
+    by: Author,
+) -> Result<bool, StoreError> {
+    transaction.lock(account).await?;
+    let Some(before) = one(transaction, account).await? else { return Ok(false) };
+    delete_account(transaction, account).await?;
+    let change = AuditedChange::UpstreamDisconnected { waba: &before.waba };
+    transaction.audit(account, change, by);
+    Ok(true)
+}
+
+/// Deletes what only a connected account has.
+pub(super) async fn delete_account(
+    transaction: &Transaction,
+    account: AccountId,
+) -> Result<(), StoreError> {
+    for statement in [
+        "DELETE FROM upstream WHERE account_id = $1",
+        "DELETE FROM upstream_operation WHERE account_id = $1",
+        "DELETE FROM upstream_template WHERE account_id = $1",
+    ] {
+        transaction.execute(statement, &[&key(account.get())]).await?;
+    }
+    Ok(())
+}
+
+async fn apply_change(
+    transaction: &mut Transaction,
+    account: AccountId,
+    change: &ConnectionChange,
+    by: Author,
+) -> Result<bool, StoreError> {
+    transaction.lock(account).await?;
+    let Some(before) = one(transaction, account).await? else { return Ok(false) };
+    let own = key(account.get());
+    match change {
+        ConnectionChange::Token(token, expires_at) => {
+            let update = "UPDATE upstream SET token = $2, token_expires_at = $3, \
+                          degraded_until = NULL WHERE account_id = $1";
+            let values: Values<'_> = &[&own, &token.0, &expires_at.map(millis)];
+            transaction.execute(update, values).await?;
+        }
+        ConnectionChange::AppSecret(secret) => {
+            let update = "UPDATE upstream SET app_secret = $2 WHERE account_id = $1";
+            let secret = secret.as_ref().map(|secret| &secret.0);
+            transaction.execute(update, &[&own, &secret]).await?;
+        }
+        ConnectionChange::Hook(hash) => {
+            let update = "UPDATE upstream SET hook_hash = $2 WHERE account_id = $1";
+            transaction.execute(update, &[&own, &&hash.0[..]]).await?;
+        }
+        ConnectionChange::Paused => {
+            let update =
+                "UPDATE upstream SET paused_at = coalesce(paused_at, $2) WHERE account_id = $1";
+            transaction.execute(update, &[&own, &millis(by.at)]).await?;
+        }
+        ConnectionChange::Resumed => {
+            if before.suspicious_at.is_some() {
+                let update = "UPDATE upstream_template SET missing = 0 WHERE account_id = $1 AND \
+                              missing > 0 AND gone_at IS NULL";
+                transaction.execute(update, &[&own]).await?;
+            }
+            let update = "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
+                          degraded_until = NULL, rest_until = NULL WHERE account_id = $1";
+            transaction.execute(update, &[&own]).await?;
+        }
+    }
+    transaction.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by);
+    if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {
+        let event = (EventType::UpstreamRecovered, SUSPICIOUS);
+        events::append_upstream(transaction, &before, event, by.at);
+    }
+    Ok(true)
+}
+
+async fn lease(
+    transaction: &Transaction,
+    account: AccountId,
+    at: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Lease>, StoreError> {
+    let update = format!(
+        "UPDATE upstream u SET fence = fence + 1, leased_until = $3 WHERE account_id = $1 AND \
+         (leased_until IS NULL OR leased_until <= $2) RETURNING {CONNECTION_COLUMNS}"
+    );
+    let values: Values<'_> = &[&key(account.get()), &millis(at), &millis(until)];
+    let Some(row) = transaction.query_one(&update, values).await? else { return Ok(None) };
+    let fence = Fence { account, number: number(&row, "fence")? };
+    // The process that made a call or a probe is gone: its outcome is unknown.
+    let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
+                   updated_at = $2 WHERE account_id = $1 AND state IN ('sending', 'probing')";
+    transaction.execute(recover, &[&key(account.get()), &millis(at)]).await?;
+    Ok(Some(Lease { fence, connection: decode(&row)? }))
+}
+
+async fn set_lease(
+    transaction: &Transaction,
+    fence: Fence,
+    until: Option<Timestamp>,
+) -> Result<Fenced<()>, StoreError> {
+    let update = "UPDATE upstream SET leased_until = $3 WHERE account_id = $1 AND fence = $2 AND \
+                  leased_until IS NOT NULL";
+    let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &until.map(millis)];
+    let set = transaction.execute(update, values).await?;
+    Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
+}
+
+async fn take_call(
+    transaction: &Transaction,
+    fence: Fence,
+    (kind, is_sweep): (CallKind, bool),
+    calls_per_hour: u32,
+    at: Timestamp,
+) -> Result<Fenced<CallPermit>, StoreError> {
+    let Some(leased) = leased(transaction, fence).await? else { return Ok(Fenced::LeaseLost) };
+    let budget = CallBudget { calls_per_hour, ..leased.budget };
+    let taken = if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
+    let budget = match taken {
+        Ok(budget) => budget,
+        Err(until) => return Ok(Fenced::Done(CallPermit::NotBefore(until))),
+    };
+    let update = "UPDATE upstream SET calls = $2, sweep_calls = $3, creates = $4, \
+                  rest_until = $5 WHERE account_id = $1";
+    let values: Values<'_> = &[
+        &key(fence.account.get()),
+        &budget.calls.to_text(),
+        &budget.sweep_calls.to_text(),
+        &budget.creates.to_text(),
+        &budget.rest_until.map(millis),
+    ];
+    transaction.execute(update, values).await?;
+    Ok(Fenced::Done(CallPermit::Granted))
+}
+
+async fn set_degraded(
+    transaction: &mut Transaction,
+    fence: Fence,
+    degraded: Option<&(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+    at: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    let Some(leased) = leased_with_account(transaction, fence).await? else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let reason = degraded.map(|(reason, ..)| *reason);
+    if leased.degraded.is_none() && reason.is_none() {
+        // Nothing has to be synced.
+        transaction.set_rollback_only();
+        return Ok(Fenced::Done(()));
+    }
+    let change = DegradedChange::new(leased.degraded.as_ref(), reason, at);
+    let update = "UPDATE upstream SET degraded = $2, degraded_since = $3, degraded_until = $4, \
+                  error = $5 WHERE account_id = $1";
+    let values: Values<'_> = &[
+        &key(fence.account.get()),
+        &reason.map(DegradedReason::as_str),
+        &change.since.map(millis),
+        &degraded.and_then(|(_, until, _)| *until).map(millis),
+        &degraded.and_then(|(.., error)| error.as_ref()).map(stored_error),
+    ];
+    transaction.execute(update, values).await?;
+    if let Some(event) = change.event {
+        events::append_upstream(transaction, &leased, event, at);
+    }
+    Ok(Fenced::Done(()))
+}

@@ -1,0 +1,121 @@
+//! Sweeps, as SQL.
+
+use galley_domain::template::lifecycle::EventType;
+use jiff::Timestamp;
+
+use super::{leased_with_account, observations::Recorder};
+use crate::{
+    Fence, Fenced, PageRecord, PageResult, StoreError, SweepReport,
+    decisions::upstream::{FinishedSweep, PRESENT, RecordedPage, SUSPICIOUS, Source},
+    postgres::{
+        columns::{decode, key, millis, number},
+        events,
+        ids::IdGenerator,
+        pool::Values,
+        transaction::Transaction,
+    },
+};
+
+pub(super) async fn begin(
+    transaction: &Transaction,
+    fence: Fence,
+    full: bool,
+    at: Timestamp,
+) -> Result<Fenced<u64>, StoreError> {
+    let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, sweep_full = $4, \
+                  sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
+                  sweep_restarted = false, sweep_wanted = false WHERE account_id = $1 AND \
+                  fence = $2 AND leased_until IS NOT NULL RETURNING sweep";
+    let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &millis(at), &full];
+    let row = transaction.query_one(update, values).await?;
+    row.map_or(Ok(Fenced::LeaseLost), |row| number(&row, 0).map(Fenced::Done))
+}
+
+pub(super) async fn record_page(
+    transaction: &mut Transaction,
+    ids: &IdGenerator,
+    fence: Fence,
+    page: &PageRecord,
+    at: Timestamp,
+) -> Result<Fenced<PageResult>, StoreError> {
+    let account = fence.account;
+    let connected = leased_with_account(transaction, fence).await?;
+    let Some(sweep) = connected.and_then(|connection| connection.sweep) else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let mut recorder = Recorder::new(transaction, ids, account, &page.templates, at).await?;
+    let (mut result, mut new) = (PageResult::default(), 0);
+    for remote in &page.templates {
+        let item = recorder.record(transaction, remote, Source::Page(sweep.number)).await?;
+        new += u32::from(item.is_new_to_sweep);
+        result.changed += u64::from(item.observed.is_changed);
+        result.imported += u64::from(item.is_imported);
+        result.to_read.extend(item.observed.to_read());
+    }
+    let next = RecordedPage::after(&sweep, page, new, result.changed);
+    let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, sweep_changed = $4, \
+                  sweep_total = $5, sweep_restarted = $6, \
+                  template_limit = coalesce($7, template_limit) WHERE account_id = $1";
+    let values: Values<'_> = &[
+        &key(account.get()),
+        &next.position.stored(),
+        &i64::from(next.progress.seen),
+        &key(next.changed),
+        &next.progress.total.map(i64::from),
+        &next.progress.restarted,
+        &page.limit.map(i64::from),
+    ];
+    transaction.execute(update, values).await?;
+    Ok(Fenced::Done(result))
+}
+
+pub(super) async fn finish(
+    transaction: &mut Transaction,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<Fenced<SweepReport>, StoreError> {
+    let connected = leased_with_account(transaction, fence).await?;
+    let Some((connected, sweep)) =
+        connected.and_then(|it| it.sweep.clone().map(|sweep| (it, sweep)))
+    else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let own = key(fence.account.get());
+    let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
+    let values: Values<'_> = &[&own, &number, &began_at];
+    let count = format!(
+        "SELECT count(*), count(*) FILTER (WHERE sweep <> $2 AND observed_at < $3) \
+         FROM upstream_template WHERE account_id = $1 AND {PRESENT}"
+    );
+    let (known, missing) = match transaction.query_one(&count, values).await? {
+        Some(row) => {
+            let count = |count: i64| u32::try_from(count).ok();
+            (decode(&row, 0, count)?, decode(&row, 1, count)?)
+        }
+        None => (0, 0),
+    };
+    let finished = FinishedSweep::new(&connected, &sweep, known, missing);
+    if finished.counts_missing {
+        let update = "UPDATE upstream_template SET missing = missing + 1 WHERE account_id = $1 \
+                      AND sweep <> $2 AND observed_at < $3 AND gone_at IS NULL";
+        transaction.execute(update, values).await?;
+    }
+    let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
+                  sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
+                  read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
+                  suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END \
+                  WHERE account_id = $1";
+    let values: Values<'_> = &[
+        &own,
+        &millis(at),
+        &finished.is_counted(),
+        &finished.has_read_all,
+        &finished.is_newly_suspicious,
+    ];
+    transaction.execute(update, values).await?;
+    if finished.is_newly_suspicious {
+        let event = (EventType::UpstreamDegraded, SUSPICIOUS);
+        events::append_upstream(transaction, &connected, event, at);
+    }
+    Ok(Fenced::Done(finished.report))
+}

@@ -1,0 +1,360 @@
+//! Accounts that are connected to a provider: connections, leases, sweeps and the mirror.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::quality::Quality,
+    upstream::{
+        CallBudget, ProviderError, RemoteId, RemoteStatus, RemoteTemplate, SweepProgress,
+        SweepVerdict,
+    },
+};
+use jiff::Timestamp;
+
+use crate::{Author, SecretHash, StoredSecret};
+
+/// A connection to create.
+#[derive(Clone, Debug)]
+pub struct NewConnection {
+    /// The account.
+    pub account: AccountId,
+    /// The base URL of the provider's API, with its version.
+    pub base_url: String,
+    /// The account at the provider.
+    pub waba: String,
+    /// The app that uploads samples.
+    pub app_id: Option<String>,
+    /// The token, sealed.
+    pub token: StoredSecret,
+    /// When the token expires, if that is known.
+    pub token_expires_at: Option<Timestamp>,
+    /// The secret of the app, sealed.
+    pub app_secret: Option<StoredSecret>,
+    /// The hash of the secret in the path of its webhook.
+    pub hook_hash: SecretHash,
+    /// Who connects it, and when.
+    pub by: Author,
+}
+
+/// The result of [`connect_upstream`](crate::UpstreamStore::connect_upstream).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectOutcome {
+    /// The account is connected.
+    Connected,
+    /// The account is already connected.
+    Exists,
+    /// The account has another rulebook than `whatsapp`.
+    NotWhatsapp,
+    /// The account is an emulator.
+    Emulator,
+    /// No such account exists.
+    NoAccount,
+}
+
+/// The connection of an account to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamConnection {
+    /// The account.
+    pub account: AccountId,
+    /// The base URL of the provider's API, with its version.
+    pub base_url: String,
+    /// The account at the provider.
+    pub waba: String,
+    /// The app that uploads samples.
+    pub app_id: Option<String>,
+    /// The token, sealed.
+    pub token: StoredSecret,
+    /// When the token expires, if that is known.
+    pub token_expires_at: Option<Timestamp>,
+    /// The secret of the app, sealed.
+    pub app_secret: Option<StoredSecret>,
+    /// When it was connected.
+    pub connected_at: Timestamp,
+    /// When a person paused it.
+    pub paused_at: Option<Timestamp>,
+    /// Since then nothing is marked as missing, because a sweep did not see too many templates. A
+    /// person ends it.
+    pub suspicious_at: Option<Timestamp>,
+    /// Why calls fail.
+    pub degraded: Option<Degraded>,
+    /// The calls of the last hour. The limit of calls is that of the caller.
+    pub budget: CallBudget,
+    /// The sweep that runs.
+    pub sweep: Option<Sweep>,
+    /// Whether a webhook named a template that is not mirrored, so that a sweep should begin soon.
+    pub sweep_wanted: bool,
+    /// When the last sweep ended, counted or not.
+    pub sweep_ended_at: Option<Timestamp>,
+    /// When the last counted sweep ended.
+    pub swept_at: Option<Timestamp>,
+    /// When the last counted sweep that read components ended.
+    pub read_all_at: Option<Timestamp>,
+    /// The maximum number of templates at the provider, if it tells.
+    pub template_limit: Option<u64>,
+    /// Until when a worker holds the lease.
+    pub leased_until: Option<Timestamp>,
+}
+
+/// A walk over the list of templates that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// Its number in the account.
+    pub number: u64,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// Whether its pages have components.
+    pub full: bool,
+    /// The next page.
+    pub position: SweepPosition,
+    /// What it has seen.
+    pub progress: SweepProgress,
+    /// How many templates were new or had changed.
+    pub changed: u64,
+}
+
+/// The page of a sweep that comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SweepPosition {
+    /// The first one.
+    Start,
+    /// The page after this cursor.
+    After(String),
+    /// None: the sweep can be finished.
+    End,
+}
+
+/// Why calls to a provider fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DegradedReason {
+    /// The provider does not accept the token.
+    Credentials,
+    /// The provider has restricted the account.
+    Restricted,
+    /// The budget of calls is used up.
+    Throttle,
+    /// The provider does not answer.
+    Unreachable,
+}
+
+impl DegradedReason {
+    const ALL: [Self; 4] = [Self::Credentials, Self::Restricted, Self::Throttle, Self::Unreachable];
+
+    /// The word that is stored and displayed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Credentials => "credentials",
+            Self::Restricted => "restricted",
+            Self::Throttle => "throttle",
+            Self::Unreachable => "unreachable",
+        }
+    }
+
+    /// The reason with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+/// The state of a connection whose calls fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Degraded {
+    /// Why they fail.
+    pub reason: DegradedReason,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when no call is made.
+    pub until: Option<Timestamp>,
+    /// The last error of the provider.
+    pub error: Option<ProviderError>,
+}
+
+/// A change of a connection by a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionChange {
+    /// Another token, sealed, and when it expires. Calls are made again at once.
+    Token(StoredSecret, Option<Timestamp>),
+    /// Another secret of the app, sealed, or none.
+    AppSecret(Option<StoredSecret>),
+    /// Another secret in the path of the webhook.
+    Hook(SecretHash),
+    /// No calls until it is resumed.
+    Paused,
+    /// Ends a pause and the suspicion about a sweep. Calls are made again at once.
+    Resumed,
+}
+
+impl ConnectionChange {
+    /// The word for the audit feed.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Token(..) => "token",
+            Self::AppSecret(_) => "app_secret",
+            Self::Hook(_) => "hook",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+        }
+    }
+}
+
+/// Which connections have work, and when more is due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamWork {
+    /// Work now.
+    pub now: Vec<AccountId>,
+    /// The earliest time at which more work is due.
+    pub next_at: Option<Timestamp>,
+}
+
+/// The right to work on a connection: every write under a lease checks its number, so that a worker
+/// whose lease another one has taken over changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// The account.
+    pub account: AccountId,
+    /// The number of the lease.
+    pub number: u64,
+}
+
+/// A lease on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// What each write under the lease presents.
+    pub fence: Fence,
+    /// The connection.
+    pub connection: UpstreamConnection,
+}
+
+/// The result of a write under a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fenced<T> {
+    /// It was made.
+    Done(T),
+    /// Another worker has the lease, or the account is no longer connected. Nothing changed.
+    LeaseLost,
+}
+
+/// Whether a call may be made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPermit {
+    /// It is counted and may be made.
+    Granted,
+    /// No such call is possible before this time.
+    NotBefore(Timestamp),
+}
+
+/// A page of the list of templates.
+#[derive(Clone, Debug, Default)]
+pub struct PageRecord {
+    /// Its templates.
+    pub templates: Vec<RemoteTemplate>,
+    /// How many more it has that cannot be read.
+    pub unreadable: u32,
+    /// The cursor of the next page; `None` if this is the last one.
+    pub after: Option<String>,
+    /// The number of templates that the provider counts.
+    pub total: Option<u32>,
+    /// The maximum number of templates at the provider.
+    pub limit: Option<u32>,
+    /// Whether the cursor of the sweep had expired, so that this is the first page again.
+    pub restarted: bool,
+}
+
+/// What a page has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageResult {
+    /// How many templates were new or had changed at the provider.
+    pub changed: u64,
+    /// How many templates were created in the account.
+    pub imported: u64,
+    /// The templates of the page to read, because their content may have changed.
+    pub to_read: Vec<ToRead>,
+}
+
+/// A template to read at the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToRead {
+    /// The id.
+    pub id: RemoteId,
+    /// The last reason to read it. A read that began before a later reason does not settle that one.
+    pub dirty_at: Option<Timestamp>,
+    /// In how many counted sweeps in a row it was missing.
+    pub missing: u32,
+}
+
+/// The result of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepReport {
+    /// What it means for templates that it did not see.
+    pub verdict: SweepVerdict,
+    /// How many templates it saw.
+    pub seen: u32,
+    /// How many were new or had changed.
+    pub changed: u64,
+    /// How many that the mirror shows as present it did not see.
+    pub missing: u32,
+    /// Whether the connection is suspicious, by this sweep or an earlier one.
+    pub suspicious: bool,
+}
+
+/// What a read changed that found no template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The template is gone: counted sweeps did not see it, either.
+    Gone,
+    /// Nothing is known for sure: the sweeps have to confirm it.
+    Unconfirmed,
+}
+
+/// How many hints of webhooks were about templates of the mirror, and how many were not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HintReport {
+    /// Templates that will be read.
+    pub known: usize,
+    /// Templates that the next sweep has to find.
+    pub unknown: usize,
+}
+
+/// A template of the mirror, without its document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirroredTemplate {
+    /// The id at the provider.
+    pub id: RemoteId,
+    /// The template of the account.
+    pub template: Option<TemplateId>,
+    /// The name.
+    pub name: String,
+    /// The language.
+    pub language: String,
+    /// The status at the provider.
+    pub status: RemoteStatus,
+    /// The category at the provider.
+    pub category: String,
+    /// The category that the provider will change to.
+    pub correct_category: Option<String>,
+    /// The quality at the provider.
+    pub quality: Option<Quality>,
+    /// Why the provider rejected it.
+    pub reason: Option<String>,
+    /// When the provider changed it.
+    pub remote_updated_at: Option<Timestamp>,
+    /// The fingerprint of its comparable content; `None` before it was read.
+    pub content_key: Option<[u8; 16]>,
+    /// The version of the account's template with the same content.
+    pub version: Option<u64>,
+    /// Whether its content differs from what the account has approved or sent.
+    pub drifted: bool,
+    /// When it was seen last.
+    pub observed_at: Timestamp,
+    /// When it was seen changed.
+    pub changed_at: Timestamp,
+    /// The last sweep that saw it.
+    pub sweep: u64,
+    /// How many counted sweeps in a row have not seen it.
+    pub missing: u32,
+    /// When it was found to be gone.
+    pub gone_at: Option<Timestamp>,
+    /// The last reason to read it.
+    pub dirty_at: Option<Timestamp>,
+    /// What only webhooks say, as JSON.
+    pub info: Option<String>,
+}

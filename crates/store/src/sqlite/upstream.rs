@@ -1,0 +1,486 @@
+//! SQL for connected accounts: their connections, leases and budgets.
+
+mod hints;
+mod mirror;
+mod observations;
+mod operations;
+mod sweeps;
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::EventType,
+    upstream::{CallBudget, CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+};
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, ToSql, params};
+
+use super::{
+    SqliteStore, accounts, audit,
+    columns::{key, millis, number},
+    events,
+    writer::Batch,
+};
+use crate::{
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
+    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, ReadKind,
+    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
+    decisions::{
+        audit::AuditedChange,
+        upstream::{
+            CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
+            connect_refusal, connection as decode, stored_error,
+        },
+    },
+};
+
+#[async_trait]
+impl UpstreamStore for SqliteStore {
+    async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError> {
+        self.writer.write(move |batch| connect(batch.connection(), &new)).await
+    }
+
+    async fn disconnect_upstream(
+        &self,
+        account: AccountId,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| disconnect(batch.connection(), account, by)).await
+    }
+
+    async fn change_connection(
+        &self,
+        account: AccountId,
+        change: ConnectionChange,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.writer.write(move |batch| apply_change(batch, account, &change, by)).await
+    }
+
+    async fn connection(
+        &self,
+        account: AccountId,
+    ) -> Result<Option<UpstreamConnection>, StoreError> {
+        self.point_readers.read(|connection| one(connection, account))
+    }
+
+    async fn connections(&self) -> Result<Vec<UpstreamConnection>, StoreError> {
+        self.readers.read(|connection| {
+            let condition = "TRUE ORDER BY u.account_id";
+            find(connection, condition, &[])
+        })
+    }
+
+    async fn connection_by_hook(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Option<UpstreamConnection>, StoreError> {
+        self.point_readers.read(|connection| {
+            Ok(find(connection, "u.hook_hash = ?1", &[&hash.0])?.into_iter().next())
+        })
+    }
+
+    async fn connections_with_work(
+        &self,
+        at: Timestamp,
+        sweep_interval: SignedDuration,
+        calls_per_hour: u32,
+    ) -> Result<UpstreamWork, StoreError> {
+        self.readers.read(|connection| with_work(connection, at, sweep_interval, calls_per_hour))
+    }
+
+    async fn lease_connection(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>, StoreError> {
+        self.writer.write(move |batch| lease(batch.connection(), account, at, until)).await
+    }
+
+    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError> {
+        self.writer.write(move |batch| set_lease(batch.connection(), fence, Some(until))).await
+    }
+
+    async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError> {
+        self.writer.write(move |batch| set_lease(batch.connection(), fence, None)).await
+    }
+
+    async fn take_call(
+        &self,
+        fence: Fence,
+        kind: CallKind,
+        is_sweep: bool,
+        calls_per_hour: u32,
+        at: Timestamp,
+    ) -> Result<Fenced<CallPermit>, StoreError> {
+        self.writer
+            .write(move |batch| {
+                let connection = batch.connection();
+                let Some(leased) = leased(connection, fence)? else { return Ok(Fenced::LeaseLost) };
+                let budget = CallBudget { calls_per_hour, ..leased.budget };
+                take_call(connection, fence.account, &budget, (kind, is_sweep), at)
+            })
+            .await
+    }
+
+    async fn set_degraded(
+        &self,
+        fence: Fence,
+        degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.writer.write(move |batch| set_degraded(batch, fence, degraded.as_ref(), at)).await
+    }
+
+    async fn begin_sweep(
+        &self,
+        fence: Fence,
+        full: bool,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError> {
+        self.writer.write(move |batch| sweeps::begin(batch.connection(), fence, full, at)).await
+    }
+
+    async fn record_page(
+        &self,
+        fence: Fence,
+        page: PageRecord,
+        at: Timestamp,
+    ) -> Result<Fenced<PageResult>, StoreError> {
+        self.writer.write(move |batch| sweeps::record_page(batch, fence, &page, at)).await
+    }
+
+    async fn finish_sweep(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<SweepReport>, StoreError> {
+        self.writer.write(move |batch| sweeps::finish(batch, fence, at)).await
+    }
+
+    async fn templates_to_read(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<ToRead>, StoreError> {
+        self.readers.read(|connection| mirror::to_read(connection, account, limit))
+    }
+
+    async fn record_read(
+        &self,
+        fence: Fence,
+        template: RemoteTemplate,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.writer
+            .write(move |batch| observations::record_read(batch, fence, &template, asked, at))
+            .await
+    }
+
+    async fn record_absent(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<Absence>, StoreError> {
+        self.writer
+            .write(move |batch| observations::record_absent(batch, fence, &id, asked, at))
+            .await
+    }
+
+    async fn record_hints(
+        &self,
+        account: AccountId,
+        hints: Vec<Hint>,
+        at: Timestamp,
+    ) -> Result<HintReport, StoreError> {
+        self.writer.write(move |batch| hints::record(batch.connection(), account, &hints, at)).await
+    }
+
+    async fn mirror_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let read =
+            move |connection: &Connection| mirror::of_templates(connection, account, &templates);
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn mirrored(
+        &self,
+        account: AccountId,
+        after: Option<RemoteId>,
+        limit: usize,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let read =
+            move |connection: &Connection| mirror::page(connection, account, after.as_ref(), limit);
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn mirrored_template(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<MirroredTemplate>, StoreError> {
+        self.point_readers.read(|connection| mirror::one(connection, account, &id))
+    }
+
+    async fn mirrored_document(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<String>, StoreError> {
+        self.point_readers.read(|connection| mirror::document(connection, account, &id))
+    }
+}
+
+/// The connections that fulfil a condition.
+fn find(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn ToSql],
+) -> Result<Vec<UpstreamConnection>, StoreError> {
+    let query = format!("SELECT {CONNECTION_COLUMNS} FROM upstream u WHERE {condition}");
+    let mut query = connection.prepare_cached(&query)?;
+    let mut rows = query.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(decode(row)?);
+    }
+    Ok(found)
+}
+
+fn one(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Option<UpstreamConnection>, StoreError> {
+    Ok(find(connection, "u.account_id = ?1", &[&key(account.get())])?.into_iter().next())
+}
+
+/// The connection, if the lease still lasts.
+fn leased(connection: &Connection, fence: Fence) -> Result<Option<UpstreamConnection>, StoreError> {
+    let condition = "u.account_id = ?1 AND u.fence = ?2 AND u.leased_until IS NOT NULL";
+    let values: [&dyn ToSql; 2] = [&key(fence.account.get()), &key(fence.number)];
+    Ok(find(connection, condition, &values)?.into_iter().next())
+}
+
+fn connect(connection: &Connection, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
+    let account = accounts::one(connection, new.account)?;
+    let is_connected = one(connection, new.account)?.is_some();
+    if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
+        return Ok(refusal);
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO upstream (account_id, base_url, waba, app_id, token, token_expires_at, \
+             app_secret, hook_hash, connected_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            key(new.account.get()),
+            new.base_url,
+            new.waba,
+            new.app_id,
+            new.token.0,
+            new.token_expires_at.map(millis),
+            new.app_secret.as_ref().map(|secret| &secret.0),
+            new.hook_hash.0,
+            millis(new.by.at),
+        ])?;
+    audit::append(connection, new.account, AuditedChange::UpstreamConnected(new), new.by)?;
+    Ok(ConnectOutcome::Connected)
+}
+
+fn disconnect(connection: &Connection, account: AccountId, by: Author) -> Result<bool, StoreError> {
+    let Some(before) = one(connection, account)? else { return Ok(false) };
+    delete_account(connection, account)?;
+    let change = AuditedChange::UpstreamDisconnected { waba: &before.waba };
+    audit::append(connection, account, change, by)?;
+    Ok(true)
+}
+
+/// Deletes what only a connected account has.
+pub(super) fn delete_account(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<(), StoreError> {
+    for statement in [
+        "DELETE FROM upstream_operation WHERE account_id = ?1",
+        "DELETE FROM upstream_template WHERE account_id = ?1",
+        "DELETE FROM upstream WHERE account_id = ?1",
+    ] {
+        connection.execute(statement, [key(account.get())])?;
+    }
+    Ok(())
+}
+
+fn apply_change(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    change: &ConnectionChange,
+    by: Author,
+) -> Result<bool, StoreError> {
+    let connection = batch.connection();
+    let Some(before) = one(connection, account)? else { return Ok(false) };
+    let own = key(account.get());
+    match change {
+        ConnectionChange::Token(token, expires_at) => connection
+            .prepare_cached(
+                "UPDATE upstream SET token = ?2, token_expires_at = ?3, degraded_until = NULL \
+                 WHERE account_id = ?1",
+            )?
+            .execute(params![own, token.0, expires_at.map(millis)])?,
+        ConnectionChange::AppSecret(secret) => connection
+            .prepare_cached("UPDATE upstream SET app_secret = ?2 WHERE account_id = ?1")?
+            .execute(params![own, secret.as_ref().map(|secret| &secret.0)])?,
+        ConnectionChange::Hook(hash) => connection
+            .prepare_cached("UPDATE upstream SET hook_hash = ?2 WHERE account_id = ?1")?
+            .execute(params![own, hash.0])?,
+        ConnectionChange::Paused => connection
+            .prepare_cached(
+                "UPDATE upstream SET paused_at = coalesce(paused_at, ?2) WHERE account_id = ?1",
+            )?
+            .execute([own, millis(by.at)])?,
+        ConnectionChange::Resumed => {
+            connection
+                .prepare_cached(
+                    "UPDATE upstream_template SET missing = 0 WHERE account_id = ?1 AND \
+                     missing > 0 AND gone_at IS NULL AND ?2",
+                )?
+                .execute(params![own, before.suspicious_at.is_some()])?;
+            connection
+                .prepare_cached(
+                    "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
+                     degraded_until = NULL, rest_until = NULL WHERE account_id = ?1",
+                )?
+                .execute([own])?
+        }
+    };
+    let audited = AuditedChange::UpstreamChanged { change: change.as_str() };
+    audit::append(connection, account, audited, by)?;
+    if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {
+        let event = (EventType::UpstreamRecovered, SUSPICIOUS);
+        events::append_upstream(batch, &before, event, by.at)?;
+    }
+    Ok(true)
+}
+
+fn with_work(
+    connection: &Connection,
+    at: Timestamp,
+    sweep_interval: SignedDuration,
+    calls_per_hour: u32,
+) -> Result<UpstreamWork, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {CONNECTION_COLUMNS}, {WORK_COLUMNS} FROM upstream u JOIN account a \
+         ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
+         ORDER BY u.account_id"
+    ))?;
+    let mut rows = query.query([])?;
+    let mut work = UpstreamWork::default();
+    while let Some(row) = rows.next()? {
+        work.add(&ConnectionWork::read(row)?, at, sweep_interval, calls_per_hour);
+    }
+    Ok(work)
+}
+
+fn lease(
+    connection: &Connection,
+    account: AccountId,
+    at: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Lease>, StoreError> {
+    let mut update = connection.prepare_cached(
+        "UPDATE upstream SET fence = fence + 1, leased_until = ?3 WHERE account_id = ?1 AND \
+         (leased_until IS NULL OR leased_until <= ?2) RETURNING fence",
+    )?;
+    let mut rows = update.query([key(account.get()), millis(at), millis(until)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let fence = Fence { account, number: number(row, "fence")? };
+    drop(rows);
+    // The process that made a call or a probe is gone: its outcome is unknown.
+    connection
+        .prepare_cached(
+            "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, updated_at = ?2 \
+             WHERE account_id = ?1 AND state IN ('sending', 'probing')",
+        )?
+        .execute([key(account.get()), millis(at)])?;
+    Ok(one(connection, account)?.map(|connection| Lease { fence, connection }))
+}
+
+fn set_lease(
+    connection: &Connection,
+    fence: Fence,
+    until: Option<Timestamp>,
+) -> Result<Fenced<()>, StoreError> {
+    let set = connection
+        .prepare_cached(
+            "UPDATE upstream SET leased_until = ?3 WHERE account_id = ?1 AND fence = ?2 AND \
+             leased_until IS NOT NULL",
+        )?
+        .execute(params![key(fence.account.get()), key(fence.number), until.map(millis)])?;
+    Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
+}
+
+fn take_call(
+    connection: &Connection,
+    account: AccountId,
+    budget: &CallBudget,
+    (kind, is_sweep): (CallKind, bool),
+    at: Timestamp,
+) -> Result<Fenced<CallPermit>, StoreError> {
+    let taken = if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
+    let budget = match taken {
+        Ok(budget) => budget,
+        Err(until) => return Ok(Fenced::Done(CallPermit::NotBefore(until))),
+    };
+    connection
+        .prepare_cached(
+            "UPDATE upstream SET calls = ?2, sweep_calls = ?3, creates = ?4, rest_until = ?5 \
+             WHERE account_id = ?1",
+        )?
+        .execute(params![
+            key(account.get()),
+            budget.calls.to_text(),
+            budget.sweep_calls.to_text(),
+            budget.creates.to_text(),
+            budget.rest_until.map(millis),
+        ])?;
+    Ok(Fenced::Done(CallPermit::Granted))
+}
+
+fn set_degraded(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    degraded: Option<&(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+    at: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    let Some(leased) = leased(batch.connection(), fence)? else { return Ok(Fenced::LeaseLost) };
+    let reason = degraded.map(|(reason, ..)| *reason);
+    if leased.degraded.is_none() && reason.is_none() {
+        return Ok(Fenced::Done(()));
+    }
+    let change = DegradedChange::new(leased.degraded.as_ref(), reason, at);
+    let until = degraded.and_then(|(_, until, _)| *until).map(millis);
+    let error = degraded.and_then(|(.., error)| error.as_ref()).map(stored_error);
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE upstream SET degraded = ?2, degraded_since = ?3, degraded_until = ?4, \
+             error = ?5 WHERE account_id = ?1",
+        )?
+        .execute(params![
+            key(fence.account.get()),
+            reason.map(DegradedReason::as_str),
+            change.since.map(millis),
+            until,
+            error,
+        ])?;
+    if let Some(event) = change.event {
+        events::append_upstream(batch, &leased, event, at)?;
+    }
+    Ok(Fenced::Done(()))
+}

@@ -1,0 +1,289 @@
+//! SQL for operations.
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
+};
+use jiff::Timestamp;
+use rusqlite::{Connection, ToSql, params};
+
+use super::{leased, mirror, observations::write_change, one};
+use crate::{
+    Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
+    decisions::upstream::{
+        FIRST_OPERATIONS, OPERATION_COLUMNS, called, operation as decode, stored_error,
+    },
+    sqlite::{
+        SqliteStore,
+        columns::{key, millis},
+        templates,
+        writer::Batch,
+    },
+};
+
+#[async_trait]
+impl OperationStore for SqliteStore {
+    async fn queue_operation(&self, new: NewOperation) -> Result<Option<u64>, StoreError> {
+        self.writer.write(move |batch| queue(batch.connection(), new)).await
+    }
+
+    async fn operations(
+        &self,
+        account: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let read = move |connection: &Connection| {
+            let before = before.and_then(|it| i64::try_from(it).ok()).unwrap_or(i64::MAX);
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let condition = "o.account_id = ?1 AND o.id < ?2 ORDER BY o.id DESC LIMIT ?3";
+            find(connection, condition, &[&key(account.get()), &before, &limit])
+        };
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn open_operations(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let condition = format!("o.account_id = ?1 AND {FIRST_OPERATIONS} ORDER BY o.id LIMIT ?2");
+        self.readers.read(|connection| find(connection, &condition, &[&key(account.get()), &limit]))
+    }
+
+    async fn begin_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.writer.write(move |batch| begin(batch.connection(), fence, id, at)).await
+    }
+
+    async fn record_call(
+        &self,
+        fence: Fence,
+        id: u64,
+        outcome: Result<CallDone, CallFailure>,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.writer.write(move |batch| record_call(batch, fence, id, &outcome, at)).await
+    }
+
+    async fn record_probe(
+        &self,
+        fence: Fence,
+        id: u64,
+        found: ProbeResult,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.writer.write(move |batch| record_probe(batch, fence, id, &found, at)).await
+    }
+
+    async fn release_operations(
+        &self,
+        fence: Fence,
+        reason: HeldReason,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError> {
+        self.writer.write(move |batch| release(batch.connection(), fence, reason, at)).await
+    }
+
+    async fn retry_operation(
+        &self,
+        account: AccountId,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        self.writer.write(move |batch| retry(batch.connection(), account, id, at)).await
+    }
+}
+
+fn find(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn ToSql],
+) -> Result<Vec<StoredOperation>, StoreError> {
+    let query = format!("SELECT {OPERATION_COLUMNS} FROM upstream_operation o WHERE {condition}");
+    let mut query = connection.prepare_cached(&query)?;
+    let mut rows = query.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(decode(row)?);
+    }
+    Ok(found)
+}
+
+fn by_id(
+    connection: &Connection,
+    account: AccountId,
+    id: u64,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let Ok(id) = i64::try_from(id) else { return Ok(None) };
+    let found = find(connection, "o.account_id = ?1 AND o.id = ?2", &[&key(account.get()), &id])?;
+    Ok(found.into_iter().next())
+}
+
+/// Writes the state of an operation.
+fn write(connection: &Connection, operation: &StoredOperation) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE upstream_operation SET state = ?2, held_reason = ?3, held_until = ?4, \
+             attempts = ?5, error = ?6, sent_at = ?7, updated_at = ?8 WHERE id = ?1",
+        )?
+        .execute(params![
+            key(operation.id),
+            operation.operation.state.as_str(),
+            operation.held_reason(),
+            operation.operation.held_until.map(millis),
+            operation.operation.attempts,
+            operation.operation.error.as_ref().map(stored_error),
+            operation.sent_at.map(millis),
+            millis(operation.updated_at),
+        ])?;
+    Ok(())
+}
+
+fn queue(connection: &Connection, new: NewOperation) -> Result<Option<u64>, StoreError> {
+    let NewOperation { account, template, version, kind, at } = new;
+    if one(connection, account)?.is_none() {
+        return Ok(None);
+    }
+    let own = key(account.get());
+    let condition = "o.account_id = ?1 AND o.template_id = ?2";
+    for earlier in find(connection, condition, &[&own, &key(template.get())])? {
+        let superseded = earlier.operation.superseded();
+        if superseded != earlier.operation {
+            write(connection, &earlier.moved(superseded, at))?;
+        }
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
+             created_at, updated_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?5)",
+        )?
+        .execute(params![own, key(template.get()), key(version), kind.as_str(), millis(at)])?;
+    Ok(u64::try_from(connection.last_insert_rowid()).ok())
+}
+
+fn begin(
+    connection: &Connection,
+    fence: Fence,
+    id: u64,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased(connection, fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let Ok(id) = i64::try_from(id) else { return Ok(Fenced::Done(None)) };
+    let condition = format!("o.account_id = ?1 AND o.id = ?2 AND {FIRST_OPERATIONS}");
+    let found = find(connection, &condition, &[&key(fence.account.get()), &id])?;
+    let begun = found.first().and_then(|operation| operation.begun(at));
+    if let Some(begun) = &begun {
+        write(connection, begun)?;
+    }
+    Ok(Fenced::Done(begun))
+}
+
+fn record_call(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    id: u64,
+    outcome: &Result<CallDone, CallFailure>,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    let connection = batch.connection();
+    if leased(connection, fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let account = fence.account;
+    let Some(before) = by_id(connection, account, id)? else { return Ok(Fenced::Done(None)) };
+    let next = before.operation.after_call(outcome.clone(), at);
+    if next == before.operation {
+        return Ok(Fenced::Done(None));
+    }
+    if let Ok(done) = outcome {
+        let rows = mirror::of_templates(connection, account, &[before.template])?;
+        let local = templates::one(connection, account, before.template)?;
+        if let Some(row) = called(done, rows.first(), local.as_ref(), at) {
+            mirror::unlink_others(connection, account, &row)?;
+            mirror::write(connection, account, &row, None)?;
+        }
+    }
+    let after = before.moved(next, at);
+    settle(batch, account, &after, at)?;
+    Ok(Fenced::Done(Some(after)))
+}
+
+/// Writes the state of an operation, and the event of its end.
+fn settle(
+    batch: &mut Batch<'_>,
+    account: AccountId,
+    operation: &StoredOperation,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    write(batch.connection(), operation)?;
+    let id: TemplateId = operation.template;
+    if let Some(local) = templates::one(batch.connection(), account, id)?
+        && let Some(change) = operation.told(account, &local, at)
+    {
+        write_change(batch, &change)?;
+    }
+    Ok(())
+}
+
+fn record_probe(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    id: u64,
+    found: &ProbeResult,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased(batch.connection(), fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = by_id(batch.connection(), fence.account, id)?;
+    let Some(before) = before else { return Ok(Fenced::Done(None)) };
+    let next = before.operation.after_probe(found.clone(), at);
+    if next == before.operation {
+        return Ok(Fenced::Done(None));
+    }
+    let after = before.moved(next, at);
+    settle(batch, fence.account, &after, at)?;
+    Ok(Fenced::Done(Some(after)))
+}
+
+fn release(
+    connection: &Connection,
+    fence: Fence,
+    reason: HeldReason,
+    at: Timestamp,
+) -> Result<Fenced<u64>, StoreError> {
+    if leased(connection, fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let condition = "o.account_id = ?1 AND o.state = 'held'";
+    let mut released = 0;
+    for held in find(connection, condition, &[&key(fence.account.get())])? {
+        if let Some(next) = held.operation.released(reason) {
+            write(connection, &held.moved(next, at))?;
+            released += 1;
+        }
+    }
+    Ok(Fenced::Done(released))
+}
+
+fn retry(
+    connection: &Connection,
+    account: AccountId,
+    id: u64,
+    at: Timestamp,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let Some(before) = by_id(connection, account, id)? else { return Ok(None) };
+    let Some(next) = before.operation.retry() else { return Ok(None) };
+    let after = before.moved(next, at);
+    write(connection, &after)?;
+    Ok(Some(after))
+}

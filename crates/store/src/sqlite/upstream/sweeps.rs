@@ -1,0 +1,125 @@
+//! SQL for sweeps.
+
+use galley_domain::template::lifecycle::EventType;
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::{
+    leased,
+    observations::{self, record},
+};
+use crate::{
+    Fence, Fenced, PageRecord, PageResult, StoreError, SweepReport,
+    decisions::upstream::{FinishedSweep, PRESENT, RecordedPage, SUSPICIOUS, Source},
+    sqlite::{
+        columns::{key, millis, number},
+        events,
+        writer::Batch,
+    },
+};
+
+pub(super) fn begin(
+    connection: &Connection,
+    fence: Fence,
+    full: bool,
+    at: Timestamp,
+) -> Result<Fenced<u64>, StoreError> {
+    let mut update = connection.prepare_cached(
+        "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = ?3, sweep_full = ?4, \
+         sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
+         sweep_restarted = FALSE, sweep_wanted = FALSE WHERE account_id = ?1 AND fence = ?2 AND \
+         leased_until IS NOT NULL RETURNING sweep",
+    )?;
+    let values = params![key(fence.account.get()), key(fence.number), millis(at), full];
+    let mut rows = update.query(values)?;
+    let number = rows.next()?.map(|row| number(row, "sweep")).transpose()?;
+    Ok(number.map_or(Fenced::LeaseLost, Fenced::Done))
+}
+
+pub(super) fn record_page(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    page: &PageRecord,
+    at: Timestamp,
+) -> Result<Fenced<PageResult>, StoreError> {
+    let account = fence.account;
+    let sweep = leased(batch.connection(), fence)?.and_then(|connection| connection.sweep);
+    let Some(sweep) = sweep else { return Ok(Fenced::LeaseLost) };
+    let deleting = observations::deleting(batch.connection(), account)?;
+    let (mut result, mut new) = (PageResult::default(), 0);
+    for remote in &page.templates {
+        let source = Source::Page(sweep.number);
+        let recorded = record(batch, account, remote, source, &deleting, at)?;
+        new += u32::from(recorded.is_new_to_sweep);
+        result.changed += u64::from(recorded.observed.is_changed);
+        result.imported += u64::from(recorded.is_imported);
+        result.to_read.extend(recorded.observed.to_read());
+    }
+    let next = RecordedPage::after(&sweep, page, new, result.changed);
+    batch
+        .connection()
+        .prepare_cached(
+            "UPDATE upstream SET sweep_cursor = ?2, sweep_seen = ?3, sweep_changed = ?4, \
+             sweep_total = ?5, sweep_restarted = ?6, template_limit = coalesce(?7, template_limit) \
+             WHERE account_id = ?1",
+        )?
+        .execute(params![
+            key(account.get()),
+            next.position.stored(),
+            next.progress.seen,
+            key(next.changed),
+            next.progress.total,
+            next.progress.restarted,
+            page.limit,
+        ])?;
+    Ok(Fenced::Done(result))
+}
+
+pub(super) fn finish(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<Fenced<SweepReport>, StoreError> {
+    let connected = leased(batch.connection(), fence)?;
+    let Some((connected, sweep)) =
+        connected.and_then(|it| it.sweep.clone().map(|sweep| (it, sweep)))
+    else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let connection = batch.connection();
+    let own = key(fence.account.get());
+    let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
+    let (known, missing) = connection
+        .prepare_cached(&format!(
+            "SELECT count(*), count(*) FILTER (WHERE sweep <> ?2 AND observed_at < ?3) \
+             FROM upstream_template WHERE account_id = ?1 AND {PRESENT}"
+        ))?
+        .query_row([own, number, began_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let finished = FinishedSweep::new(&connected, &sweep, known, missing);
+    if finished.counts_missing {
+        connection
+            .prepare_cached(
+                "UPDATE upstream_template SET missing = missing + 1 WHERE account_id = ?1 AND \
+                 sweep <> ?2 AND observed_at < ?3 AND gone_at IS NULL",
+            )?
+            .execute([own, number, began_at])?;
+    }
+    connection
+        .prepare_cached(
+            "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, sweep_ended_at = ?2, \
+             swept_at = iif(?3, ?2, swept_at), read_all_at = iif(?4, ?2, read_all_at), \
+             suspicious_at = iif(?5, ?2, suspicious_at) WHERE account_id = ?1",
+        )?
+        .execute(params![
+            own,
+            millis(at),
+            finished.is_counted(),
+            finished.has_read_all,
+            finished.is_newly_suspicious,
+        ])?;
+    if finished.is_newly_suspicious {
+        let event = (EventType::UpstreamDegraded, SUSPICIOUS);
+        events::append_upstream(batch, &connected, event, at)?;
+    }
+    Ok(Fenced::Done(finished.report))
+}

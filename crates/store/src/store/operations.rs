@@ -1,0 +1,81 @@
+//! Manages what a connected account has to create, edit and delete at its provider.
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::AccountId,
+    upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
+};
+use jiff::Timestamp;
+
+use crate::{Fence, Fenced, NewOperation, StoreError, StoredOperation};
+
+/// Manages operations. A lease on the connection is the right to work on them:
+/// [`lease_connection`](crate::UpstreamStore::lease_connection) makes calls and probes of earlier
+/// workers, whose outcome is not recorded, unknown.
+#[async_trait]
+pub trait OperationStore: Send + Sync {
+    /// Queues an operation, which supersedes those of the template that are not being made; `None` if
+    /// the account is not connected.
+    async fn queue_operation(&self, new: NewOperation) -> Result<Option<u64>, StoreError>;
+
+    /// A page of the operations of an account, newest first.
+    async fn operations(
+        &self,
+        account: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError>;
+
+    /// The operations of an account that are not settled and are the first ones of their templates,
+    /// oldest first.
+    async fn open_operations(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError>;
+
+    /// Begins the call of an operation, or its probe if the outcome of a call is unknown. The caller
+    /// makes the call after this has returned. `None` if the operation is not due, or an earlier one
+    /// of its template is not settled.
+    async fn begin_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
+
+    /// Records the outcome of a call. What was created or edited will be read.
+    async fn record_call(
+        &self,
+        fence: Fence,
+        id: u64,
+        outcome: Result<CallDone, CallFailure>,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
+
+    /// Records the outcome of a probe. The caller has recorded a template that it found
+    /// ([`record_read`](crate::UpstreamStore::record_read)).
+    async fn record_probe(
+        &self,
+        fence: Fence,
+        id: u64,
+        found: ProbeResult,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
+
+    /// Queues the operations again that were held for a reason which has ended; returns how many.
+    async fn release_operations(
+        &self,
+        fence: Fence,
+        reason: HeldReason,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError>;
+
+    /// Queues a refused, held or conflicting operation again; `None` if it is in another state.
+    async fn retry_operation(
+        &self,
+        account: AccountId,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Option<StoredOperation>, StoreError>;
+}

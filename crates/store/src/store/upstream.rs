@@ -1,0 +1,183 @@
+//! Manages the connections of accounts to a provider, and the mirror of what the provider shows.
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
+    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, SecretHash,
+    StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
+};
+
+/// Manages connected accounts. For any other account these methods find nothing and change nothing.
+#[async_trait]
+pub trait UpstreamStore: Send + Sync {
+    /// Connects an account to a provider.
+    async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError>;
+
+    /// Deletes a connection with its mirror and its operations; `false` if there is none. The
+    /// templates stay as they are.
+    async fn disconnect_upstream(&self, account: AccountId, by: Author)
+    -> Result<bool, StoreError>;
+
+    /// Changes a connection; `false` if there is none.
+    async fn change_connection(
+        &self,
+        account: AccountId,
+        change: ConnectionChange,
+        by: Author,
+    ) -> Result<bool, StoreError>;
+
+    /// The connection of an account.
+    async fn connection(
+        &self,
+        account: AccountId,
+    ) -> Result<Option<UpstreamConnection>, StoreError>;
+
+    /// All connections, by account.
+    async fn connections(&self) -> Result<Vec<UpstreamConnection>, StoreError>;
+
+    /// The connection whose webhook has this secret in its path.
+    async fn connection_by_hook(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Option<UpstreamConnection>, StoreError>;
+
+    /// The connections with work that no worker has leased: templates to read, a sweep that runs or
+    /// is due this long after the last one, operations. Paused connections and those of disabled
+    /// accounts have none.
+    async fn connections_with_work(
+        &self,
+        at: Timestamp,
+        sweep_interval: SignedDuration,
+        calls_per_hour: u32,
+    ) -> Result<UpstreamWork, StoreError>;
+
+    /// Leases a connection until `until`; `None` while another lease lasts.
+    async fn lease_connection(
+        &self,
+        account: AccountId,
+        at: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>, StoreError>;
+
+    /// Extends a lease.
+    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError>;
+
+    /// Ends a lease.
+    async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError>;
+
+    /// Counts a call before it is made. `is_sweep`: it is part of a sweep, which may use only a part
+    /// of the budget.
+    async fn take_call(
+        &self,
+        fence: Fence,
+        kind: CallKind,
+        is_sweep: bool,
+        calls_per_hour: u32,
+        at: Timestamp,
+    ) -> Result<Fenced<CallPermit>, StoreError>;
+
+    /// Records why calls fail and until when none is made, or that they succeed again. An event tells
+    /// of each change of the reason.
+    async fn set_degraded(
+        &self,
+        fence: Fence,
+        degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError>;
+
+    /// Begins a sweep, which replaces one that runs; returns its number.
+    async fn begin_sweep(
+        &self,
+        fence: Fence,
+        full: bool,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError>;
+
+    /// Records a page of the sweep that runs: its templates and the progress of the sweep. Templates
+    /// that the account does not have are created from their documents.
+    async fn record_page(
+        &self,
+        fence: Fence,
+        page: PageRecord,
+        at: Timestamp,
+    ) -> Result<Fenced<PageResult>, StoreError>;
+
+    /// Ends the sweep that runs. If it counts, what it did not see is missing once more.
+    async fn finish_sweep(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<SweepReport>, StoreError>;
+
+    /// The templates to read at the provider, at most `limit`: those of which something may have
+    /// changed, and those that sweeps no longer see.
+    async fn templates_to_read(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<ToRead>, StoreError>;
+
+    /// Records a template that was read with its components. `asked` is the reason to read it, as it
+    /// was before the read.
+    async fn record_read(
+        &self,
+        fence: Fence,
+        template: RemoteTemplate,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError>;
+
+    /// Records that the provider does not know a template, while it shows the account. The template
+    /// is gone only if sweeps did not see it, either.
+    async fn record_absent(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<Absence>, StoreError>;
+
+    /// Records what webhooks say: what no read shows is kept, and the templates will be read. Needs
+    /// no lease.
+    async fn record_hints(
+        &self,
+        account: AccountId,
+        hints: Vec<Hint>,
+        at: Timestamp,
+    ) -> Result<HintReport, StoreError>;
+
+    /// The mirror of templates of the account; those without one are left out.
+    async fn mirror_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<MirroredTemplate>, StoreError>;
+
+    /// A page of the mirror, by ids at the provider.
+    async fn mirrored(
+        &self,
+        account: AccountId,
+        after: Option<RemoteId>,
+        limit: usize,
+    ) -> Result<Vec<MirroredTemplate>, StoreError>;
+
+    /// The template of the mirror with this id at the provider.
+    async fn mirrored_template(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<MirroredTemplate>, StoreError>;
+
+    /// The document of a mirrored template, byte for byte as it was received.
+    async fn mirrored_document(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<String>, StoreError>;
+}

@@ -1,0 +1,199 @@
+//! Cases about sweeps: how they resume, and what they prove.
+
+use galley_domain::{
+    template::lifecycle::{EventType, Hold},
+    upstream::{RemoteTemplate, SweepVerdict},
+};
+use galley_store::{
+    Absence, Author, ConnectionChange, Fence, PageRecord, SweepPosition, SweepReport,
+};
+
+use super::{
+    emulator::stored,
+    fixture::{Shared, noon},
+    upstream::{connected, done, header, id, kinds, last_page, mirror, remote, sweep},
+};
+
+fn templates(numbers: std::ops::Range<u32>) -> Vec<RemoteTemplate> {
+    numbers
+        .map(|number| remote(&number.to_string(), &format!("t{number}"), "APPROVED", "Hi"))
+        .collect()
+}
+
+async fn finish(store: &Shared, fence: Fence, at: i64) -> SweepReport {
+    done(store.finish_sweep(fence, noon(at)).await.unwrap())
+}
+
+/// A whole sweep that sees these templates.
+async fn counted(
+    store: &Shared,
+    fence: Fence,
+    templates: &[RemoteTemplate],
+    at: i64,
+) -> SweepReport {
+    sweep(store, fence, templates, at).await;
+    finish(store, fence, at + 1).await
+}
+
+pub(crate) async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let current = async || store.connection(fence.account).await.unwrap().unwrap();
+    assert_eq!(done(store.begin_sweep(fence, true, noon(1)).await.unwrap()), 1);
+    assert_eq!(current().await.sweep.unwrap().position, SweepPosition::Start);
+    let page = PageRecord {
+        templates: templates(1..3),
+        unreadable: 1,
+        after: Some("MTA=".to_owned()),
+        total: Some(5),
+        limit: Some(250),
+        restarted: false,
+    };
+    done(store.record_page(fence, page, noon(2)).await.unwrap());
+    let running = current().await;
+    let sweep = running.sweep.unwrap();
+    assert_eq!((sweep.number, sweep.full, sweep.began_at), (1, true, noon(1)));
+    assert_eq!(sweep.position, SweepPosition::After("MTA=".to_owned()));
+    assert_eq!((sweep.progress.seen, sweep.progress.total, sweep.changed), (3, Some(5), 2));
+    assert_eq!(running.template_limit, Some(250));
+    done(store.record_page(fence, last_page(&templates(3..5)), noon(3)).await.unwrap());
+    assert_eq!(current().await.sweep.unwrap().position, SweepPosition::End);
+    let report = finish(store, fence, 4).await;
+    assert_eq!(report.verdict, SweepVerdict::Counted);
+    assert_eq!((report.seen, report.changed, report.missing), (5, 4, 0));
+    let ended = current().await;
+    assert_eq!(
+        (ended.sweep, ended.swept_at, ended.read_all_at),
+        (None, Some(noon(4)), Some(noon(4)))
+    );
+    assert_eq!(done(store.begin_sweep(fence, false, noon(5)).await.unwrap()), 2);
+}
+
+pub(crate) async fn a_template_is_gone_after_two_sweeps_and_a_read(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let all = templates(1..11);
+    counted(store, fence, &all, 1).await;
+    let template = mirror(store, fence.account, "1").await.template.unwrap();
+    let before = stored(store, fence.account, template).await;
+    let absent =
+        async |at| done(store.record_absent(fence, id("1"), None, noon(at)).await.unwrap());
+    assert_eq!(absent(3).await, Absence::Unconfirmed, "no sweep has missed it");
+    let report = counted(store, fence, &all[1..], 10).await;
+    assert_eq!((report.verdict, report.missing), (SweepVerdict::Counted, 1));
+    assert_eq!(absent(15).await, Absence::Unconfirmed, "one sweep is not enough");
+    assert_eq!(store.templates_to_read(fence.account, 10).await.unwrap(), []);
+    counted(store, fence, &all[1..], 20).await;
+    assert_eq!(stored(store, fence.account, template).await, before, "nothing is erased");
+    let to_read = store.templates_to_read(fence.account, 10).await.unwrap();
+    assert_eq!(
+        to_read.iter().map(|it| (it.id.as_str(), it.missing)).collect::<Vec<_>>(),
+        [("1", 2)]
+    );
+    assert_eq!(absent(25).await, Absence::Gone);
+    assert_eq!(absent(26).await, Absence::Unconfirmed, "told once");
+    assert_eq!(mirror(store, fence.account, "1").await.gone_at, Some(noon(25)));
+    let gone = stored(store, fence.account, template).await;
+    assert_eq!((gone.state.hold, &gone.template), (Some(Hold::Disabled), &before.template));
+    assert_eq!(kinds(store, fence.account).await.last(), Some(&EventType::Gone));
+    assert_eq!(store.templates_to_read(fence.account, 10).await.unwrap(), []);
+    let report = counted(store, fence, &all[1..], 30).await;
+    assert_eq!(report.missing, 0, "a template that is gone is not missing");
+    counted(store, fence, &all, 40).await;
+    assert_eq!(mirror(store, fence.account, "1").await.gone_at, None, "it came back");
+    assert_eq!(stored(store, fence.account, template).await.state, before.state);
+}
+
+pub(crate) async fn a_template_that_is_read_again_is_not_gone(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let all = templates(1..11);
+    for (at, seen) in [(1, &all[..]), (10, &all[1..]), (20, &all[1..])] {
+        counted(store, fence, seen, at).await;
+    }
+    done(store.record_read(fence, all[0].clone(), None, noon(25)).await.unwrap());
+    assert_eq!(mirror(store, fence.account, "1").await.missing, 0);
+    let absent = store.record_absent(fence, id("1"), None, noon(26)).await.unwrap();
+    assert_eq!(done(absent), Absence::Unconfirmed);
+}
+
+pub(crate) async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let all = templates(1..11);
+    counted(store, fence, &all, 1).await;
+    let page = |after: Option<&str>, restarted| PageRecord {
+        after: after.map(str::to_owned),
+        restarted,
+        ..last_page(&all[1..])
+    };
+    for (page, expected) in [
+        (page(Some("next"), false), SweepVerdict::Incomplete),
+        (page(None, true), SweepVerdict::Incomplete),
+    ] {
+        done(store.begin_sweep(fence, false, noon(10)).await.unwrap());
+        done(store.record_page(fence, page, noon(11)).await.unwrap());
+        assert_eq!(finish(store, fence, 12).await.verdict, expected);
+    }
+    assert_eq!(mirror(store, fence.account, "1").await.missing, 0);
+    let connection = store.connection(fence.account).await.unwrap().unwrap();
+    assert_eq!((connection.swept_at, connection.sweep_ended_at), (Some(noon(2)), Some(noon(12))));
+}
+
+pub(crate) async fn an_empty_list_makes_the_connection_suspicious(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let all = templates(1..11);
+    counted(store, fence, &all, 1).await;
+    for at in [10, 20, 30] {
+        let report = counted(store, fence, &[], at).await;
+        assert_eq!((report.verdict, report.suspicious), (SweepVerdict::Suspicious, true));
+    }
+    // While it is suspicious, no sweep counts what it does not see.
+    let report = counted(store, fence, &all[1..], 40).await;
+    assert_eq!((report.verdict, report.suspicious), (SweepVerdict::Counted, true));
+    assert_eq!(mirror(store, fence.account, "1").await.missing, 0);
+    let events = kinds(store, fence.account).await;
+    assert_eq!(events.iter().filter(|it| **it == EventType::UpstreamDegraded).count(), 1);
+    assert!(!events.contains(&EventType::Gone));
+    let by = Author::operator(noon(50));
+    assert!(store.change_connection(fence.account, ConnectionChange::Resumed, by).await.unwrap());
+    assert_eq!(kinds(store, fence.account).await.last(), Some(&EventType::UpstreamRecovered));
+    counted(store, fence, &all[1..], 60).await;
+    assert_eq!(mirror(store, fence.account, "1").await.missing, 1);
+}
+
+pub(crate) async fn templates_that_are_read_during_a_sweep_are_not_missing(store: &Shared) {
+    let fence = connected(store, "a").await;
+    counted(store, fence, &templates(1..3), 1).await;
+    done(store.begin_sweep(fence, false, noon(10)).await.unwrap());
+    for template in templates(10..30) {
+        done(store.record_read(fence, template, None, noon(11)).await.unwrap());
+    }
+    let headers: Vec<RemoteTemplate> = templates(1..3).iter().map(header).collect();
+    let page = PageRecord { total: Some(2), ..last_page(&headers) };
+    done(store.record_page(fence, page, noon(12)).await.unwrap());
+    let report = finish(store, fence, 13).await;
+    assert_eq!((report.verdict, report.missing), (SweepVerdict::Counted, 0));
+    // The next sweep sees them for the first time.
+    let all: Vec<RemoteTemplate> = templates(1..3).into_iter().chain(templates(10..30)).collect();
+    done(store.begin_sweep(fence, false, noon(20)).await.unwrap());
+    done(store.record_read(fence, all[5].clone(), None, noon(21)).await.unwrap());
+    let page = PageRecord { total: Some(22), ..last_page(&all) };
+    done(store.record_page(fence, page, noon(22)).await.unwrap());
+    let report = finish(store, fence, 23).await;
+    assert_eq!((report.verdict, report.seen), (SweepVerdict::Counted, 22));
+}
+
+pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(store: &Shared) {
+    let fence = connected(store, "a").await;
+    done(store.begin_sweep(fence, true, noon(1)).await.unwrap());
+    let overlapping = [templates(1..3), templates(2..5), templates(1..2)];
+    for (at, page) in overlapping.iter().enumerate() {
+        let after = (at < 2).then(|| at.to_string());
+        let page = PageRecord { after, total: Some(4), ..last_page(page) };
+        done(store.record_page(fence, page, noon(2)).await.unwrap());
+    }
+    let report = finish(store, fence, 3).await;
+    assert_eq!((report.seen, report.changed, report.verdict), (4, 4, SweepVerdict::Counted));
+    let doubled = [templates(6..7), templates(6..7)].concat();
+    let page = sweep(store, fence, &doubled, 10).await;
+    assert_eq!((page.imported, page.changed), (1, 1), "twice on one page");
+    let names = store.mirrored(fence.account, Some(id("2")), 2).await.unwrap();
+    assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
+}
