@@ -22,8 +22,9 @@ mod test_event;
 pub use context::{EndpointError, NewSecret, Random, WebhookContext, secret_overlap_end};
 pub use endpoint_verification::VerificationError;
 pub use http_client::{
-    Failure, FailureKind, HttpWebhookClient, PostOutcome, PostReport, PostRequest, ResponseStart,
-    RetryAfter, TestReport, WebhookClient, trusted_roots,
+    ExchangeFailure, ExchangeRequest, Failure, FailureKind, FullResponse, HttpWebhookClient,
+    PostOutcome, PostReport, PostRequest, ResponseStart, RetryAfter, TestReport, WebhookClient,
+    trusted_roots,
 };
 pub use keyring::{DecryptError, InvalidKeyLength, Keyring};
 pub use listen::{ReceivedDelivery, SignatureCheck, WebhookReceiver};

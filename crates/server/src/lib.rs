@@ -29,6 +29,7 @@ pub mod openapi;
 mod router;
 mod service;
 mod session_use;
+pub mod upstream;
 mod warning_cache;
 pub mod workers;
 

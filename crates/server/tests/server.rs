@@ -11,6 +11,7 @@ mod harness;
 mod openapi;
 mod sandbox;
 mod seeds;
+mod upstream;
 mod webhooks;
 
 // The fuzz targets, which `seeds` includes, find it at the root of their crate, too.

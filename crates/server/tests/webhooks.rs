@@ -3,6 +3,7 @@
 
 mod addresses;
 mod endpoint_verification;
+mod exchange;
 mod hostile_receivers;
 mod http_client;
 mod name_lookups;

@@ -177,9 +177,15 @@ mod tests {
         for event in EventType::VALUES {
             for status in ALL {
                 let expected: &[&str] = match (*event, status) {
-                    ("webhook.disabled" | "upstream.degraded" | "upstream.recovered", _)
-                    | ("template.submitted" | "template.upstream_refused", _)
-                    | ("template.drifted", _)
+                    (
+                        "webhook.disabled"
+                        | "upstream.degraded"
+                        | "upstream.recovered"
+                        | "template.submitted"
+                        | "template.upstream_refused"
+                        | "template.drifted",
+                        _,
+                    )
                     | ("template.created", Some(Status::Pending)) => &[],
                     ("template.edited", Some(Status::Approved)) => {
                         &["message_template_components_update", "message_template_status_update"]

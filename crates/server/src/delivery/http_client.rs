@@ -6,6 +6,7 @@
 //! body. Redirects are not followed, and proxies and cookies are not supported.
 
 mod connection;
+mod exchange;
 mod pool;
 mod read_meter;
 mod retry_after;
@@ -30,6 +31,7 @@ use self::{
     pool::{Origin, Pool},
 };
 use super::ssrf::{NameCause, ResolvedTarget, SsrfGuard, UrlError};
+pub use exchange::{ExchangeFailure, ExchangeRequest, FullResponse};
 pub use retry_after::RetryAfter;
 
 /// Maximum length of [`Failure::detail`].

@@ -41,7 +41,7 @@ pub struct InvalidKeyLength;
 pub enum DecryptError {
     /// The secret is encrypted, and no key is set.
     #[error(
-        "A signing secret is encrypted, but no key is set. Start with the same GALLEY_SECRET_KEY \
+        "A stored secret is encrypted, but no key is set. Start with the same GALLEY_SECRET_KEY \
          as before."
     )]
     MissingKey,
@@ -99,12 +99,39 @@ impl Keyring {
         Secret::from_bytes(bytes).map_err(|_| DecryptError::Corrupt)
     }
 
+    /// Encrypts the token or the app secret of a provider for the store; `None` without a key, because
+    /// they are never stored in plain text. `nonce` must be random and unique.
+    pub fn seal(&self, account: u64, text: &str, nonce: [u8; NONCE_BYTES]) -> Option<StoredSecret> {
+        let cipher = self.0.as_ref()?;
+        let payload = Payload { msg: text.as_bytes(), aad: &provider_data(account) };
+        let ciphertext = cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
+        Some(StoredSecret([&[ENCRYPTED], &nonce[..], &ciphertext].concat()))
+    }
+
+    /// Decrypts what [`Keyring::seal`] has encrypted.
+    pub fn unseal(&self, account: u64, stored: &StoredSecret) -> Result<String, DecryptError> {
+        let Some((&ENCRYPTED, rest)) = stored.0.split_first() else {
+            return Err(DecryptError::Corrupt);
+        };
+        let (nonce, msg) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(DecryptError::Corrupt)?;
+        let cipher = self.0.as_ref().ok_or(DecryptError::MissingKey)?;
+        let payload = Payload { msg, aad: &provider_data(account) };
+        let text = cipher.decrypt(&XNonce::from(*nonce), payload);
+        let text = text.map_err(|_| DecryptError::WrongKey)?;
+        String::from_utf8(text).map_err(|_| DecryptError::Corrupt)
+    }
+
     fn decrypt_bytes(&self, account: u64, rest: &[u8]) -> Result<Vec<u8>, DecryptError> {
         let (nonce, msg) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(DecryptError::Corrupt)?;
         let cipher = self.0.as_ref().ok_or(DecryptError::MissingKey)?;
         let payload = Payload { msg, aad: &account.to_be_bytes() };
         cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| DecryptError::WrongKey)
     }
+}
+
+/// What a sealed secret of a provider is bound to: the account, and that it is not a signing secret.
+fn provider_data(account: u64) -> Vec<u8> {
+    [&account.to_be_bytes()[..], b"provider"].concat()
 }
 
 impl fmt::Debug for Keyring {
@@ -135,6 +162,23 @@ mod tests {
         assert!(!stored.0.windows(4).any(|it| it == [7; 4]));
         assert_ne!(stored, keyring.encrypt(1, &secret(), [8; NONCE_BYTES]));
         assert!(keyring.has_key() && !Keyring::is_plain(&stored));
+    }
+
+    #[test]
+    fn the_token_of_a_provider_is_sealed_for_its_account_and_purpose() {
+        let keyring = keyring("sixteen letters!");
+        let token = "EAAG".repeat(100);
+        let sealed = keyring.seal(1, &token, TEST_NONCE).unwrap();
+        assert_eq!(keyring.unseal(1, &sealed).unwrap(), token);
+        assert!(!sealed.0.windows(4).any(|it| it == b"EAAG"));
+        assert_eq!(keyring.unseal(2, &sealed), Err(DecryptError::WrongKey));
+        let signing = keyring.encrypt(1, &secret(), TEST_NONCE);
+        assert_eq!(keyring.unseal(1, &signing), Err(DecryptError::WrongKey));
+        let none = Keyring::new(None).unwrap();
+        assert_eq!(none.seal(1, &token, TEST_NONCE), None, "never in plain text");
+        assert_eq!(none.unseal(1, &sealed), Err(DecryptError::MissingKey));
+        let plain = none.encrypt(1, &secret(), TEST_NONCE);
+        assert_eq!(keyring.unseal(1, &plain), Err(DecryptError::Corrupt));
     }
 
     #[test]

@@ -90,6 +90,14 @@ pub(crate) async fn an_unknown_template_is_imported_as_it_was_received(store: &S
     }
     read(store, fence, &remote("3", "c", "DELETED", "Hi"), 2).await;
     assert_eq!(mirror(store, account, "3").await.template, None, "a deleted one is not imported");
+    // The provider has other categories in other languages, which the account does not refuse.
+    let mut german = remote("4", "welcome", "APPROVED", "Hallo");
+    "de".clone_into(&mut german.language);
+    "MARKETING".clone_into(&mut german.category);
+    read(store, fence, &german, 3).await;
+    assert_eq!(store.translations(account, "welcome").await.unwrap().len(), 2);
+    let findings = store.check_integrity().await.unwrap();
+    assert!(findings.iter().all(|finding| finding.ok), "{findings:?}");
     store.update_search_index().await.unwrap();
     let query = ListQuery { statuses: vec![Status::Paused], ..ListQuery::new(account, 10) };
     assert_eq!(store.list(query).await.unwrap().templates.len(), 2);

@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
-    Request, Response, StatusCode,
+    HeaderMap, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     client::conn::http1::{self, SendRequest},
 };
@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use super::{
-    Failure, FailureKind, RetryAfter,
+    Failure, FailureKind, FullResponse, RetryAfter,
     pool::Poolable,
     read_meter::{MeteredStream, ReadMeter},
 };
@@ -69,6 +69,7 @@ struct Meters {
 pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) retry_after: Option<RetryAfter>,
+    headers: HeaderMap,
     /// The unread body.
     body: Incoming,
 }
@@ -138,6 +139,11 @@ impl Connection {
         })
     }
 
+    /// Lets the receiver send a body of this size, with its framing.
+    pub(super) fn allow_body(&self, max_bytes: usize) {
+        self.meters.below_tls.restart(MAX_REST_BYTES + 2 * max_bytes as u64);
+    }
+
     /// Reads the rest of the response. Returns whether the connection can be reused.
     pub(super) async fn finish(&mut self, response: ResponseHead, deadline: Instant) -> bool {
         if !is_reusable(response.status, self.opened.elapsed()) {
@@ -167,10 +173,11 @@ impl Drop for Connection {
 }
 
 impl From<Response<Incoming>> for ResponseHead {
-    fn from(response: Response<Incoming>) -> Self {
+    fn from(mut response: Response<Incoming>) -> Self {
         Self {
             status: response.status().as_u16(),
             retry_after: RetryAfter::from_headers(response.headers()),
+            headers: std::mem::take(response.headers_mut()),
             body: response.into_body(),
         }
     }
@@ -183,6 +190,21 @@ impl ResponseHead {
         let mut start = Vec::new();
         let _ = timeout(DRAIN_TIMEOUT, self.append_body_start(&mut start)).await;
         start
+    }
+
+    /// Reads the whole body, up to a size.
+    pub(super) async fn read_whole_body(self, max_bytes: usize) -> Result<FullResponse, Failure> {
+        let Self { status, headers, mut body, .. } = self;
+        let mut whole = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let data = frame.map_err(|error| broken(&error))?.into_data().unwrap_or_default();
+            if whole.len() + data.len() > max_bytes {
+                let detail = format!("The response has more than {} KiB.", max_bytes / 1_024);
+                return Err(Failure::new(FailureKind::Broken, detail));
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok(FullResponse { status, headers, body: whole.into() })
     }
 
     async fn append_body_start(&mut self, start: &mut Vec<u8>) {

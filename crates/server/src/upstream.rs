@@ -1,0 +1,11 @@
+//! Accounts that are connected to a provider: the calls to it under a lease, and the mirror of what it
+//! shows.
+
+mod budget;
+mod session;
+mod sweep;
+mod transport;
+
+pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
+pub use sweep::SweepPart;
+pub use transport::{HttpTransport, Transports};

@@ -1,0 +1,83 @@
+//! Counts each call before it is made, under the lease of the session.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use async_trait::async_trait;
+use galley_store::{CallPermit, Fence, Fenced, Store};
+use galley_upstream::{Request, Response, Transport, TransportError};
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+
+/// A transport that makes a call only if the budget of the connection allows it.
+pub(super) struct BudgetedTransport {
+    pub(super) inner: Arc<dyn Transport>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) fence: Fence,
+    pub(super) calls_per_hour: u32,
+    pub(super) state: Arc<BudgetState>,
+}
+
+/// What the session reads of its transport.
+#[derive(Default)]
+pub(super) struct BudgetState {
+    /// The calls of the session.
+    calls: AtomicU32,
+    /// Whether calls are part of a sweep that no person asked for.
+    is_background: AtomicBool,
+    /// Whether the lease was lost.
+    lost: AtomicBool,
+    /// Until when the budget allows no call.
+    not_before: Mutex<Option<Timestamp>>,
+}
+
+impl BudgetState {
+    pub(super) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_background(&self, is_background: bool) {
+        self.is_background.store(is_background, Ordering::Relaxed);
+    }
+
+    /// Until when the budget allows no call, if it has refused one.
+    pub(super) fn not_before(&self) -> Option<Timestamp> {
+        *self.not_before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse_until(&self, until: Timestamp) {
+        *self.not_before.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+}
+
+#[async_trait]
+impl Transport for BudgetedTransport {
+    async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
+        let Some(kind) = request.kind else { return self.inner.exchange(request).await };
+        let (now, state) = (self.clock.now(), &self.state);
+        let is_sweep = state.is_background.load(Ordering::Relaxed);
+        let permit = self.store.take_call(self.fence, kind, is_sweep, self.calls_per_hour, now);
+        match permit.await {
+            Ok(Fenced::Done(CallPermit::Granted)) => {}
+            Ok(Fenced::Done(CallPermit::NotBefore(until))) => {
+                state.refuse_until(until);
+                return Err(TransportError::Resting(until.duration_since(now)));
+            }
+            Ok(Fenced::LeaseLost) => {
+                state.lost.store(true, Ordering::Relaxed);
+                return Err(TransportError::NotSent("another process works on it".to_owned()));
+            }
+            Err(error) => return Err(TransportError::NotSent(error.to_string())),
+        }
+        state.calls.fetch_add(1, Ordering::Relaxed);
+        self.inner.exchange(request).await
+    }
+}

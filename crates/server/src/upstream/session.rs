@@ -1,0 +1,233 @@
+//! Work on one connection, under its lease.
+
+use std::{sync::Arc, time::Duration};
+
+use galley_domain::{
+    id::AccountId,
+    upstream::{CallFailure, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
+};
+use galley_store::{
+    DegradedReason, Fence, Fenced, Lease, Store, StoreError, ToRead, UpstreamConnection,
+};
+use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+
+use super::{
+    budget::{BudgetState, BudgetedTransport},
+    transport::Transports,
+};
+use crate::{
+    clock::Clock,
+    delivery::{DecryptError, Keyring},
+};
+
+/// After a failure that is not about the account, calls rest this long.
+const UNREACHABLE_REST: SignedDuration = SignedDuration::from_mins(1);
+
+/// How calls are limited.
+#[derive(Clone, Copy, Debug)]
+pub struct UpstreamSettings {
+    /// The time between two sweeps.
+    pub sweep_interval: Duration,
+    /// The time between two sweeps that read all components.
+    pub full_interval: Duration,
+    /// The budget of calls of an hour.
+    pub calls_per_hour: u32,
+    /// How long a lease lasts.
+    pub lease: Duration,
+}
+
+impl Default for UpstreamSettings {
+    fn default() -> Self {
+        Self {
+            sweep_interval: Duration::from_mins(15),
+            full_interval: Duration::from_hours(24),
+            calls_per_hour: DEFAULT_CALLS_PER_HOUR,
+            lease: Duration::from_mins(2),
+        }
+    }
+}
+
+/// What work on connections needs.
+#[derive(Clone)]
+pub struct UpstreamContext {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// Real time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes the transport of an account.
+    pub transports: Transports,
+    /// Opens the sealed tokens.
+    pub keyring: Keyring,
+    /// The limits.
+    pub settings: UpstreamSettings,
+}
+
+/// Why work on a connection ended.
+#[derive(Debug, Error)]
+pub enum SyncError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A call failed.
+    #[error("{0}")]
+    Call(CallFailure),
+    /// The budget allows no call before this time.
+    #[error("the budget of calls is used up until {0:.3}")]
+    NotBefore(Timestamp),
+    /// Another process has taken the lease over.
+    #[error("another process works on the connection")]
+    LeaseLost,
+    /// The token cannot be opened.
+    #[error(transparent)]
+    Secret(#[from] DecryptError),
+    /// The stored address is not one of a provider.
+    #[error(transparent)]
+    Address(#[from] DialectError),
+}
+
+/// The beginning of work on a connection.
+pub enum Begun {
+    /// The session has the lease.
+    Session(Box<Session>),
+    /// The account is not connected.
+    NotConnected,
+    /// Another process has the lease.
+    Leased,
+}
+
+/// Work on one connection, under its lease.
+pub struct Session {
+    pub(super) context: UpstreamContext,
+    pub(super) fence: Fence,
+    /// The connection at the beginning of the session.
+    pub connection: UpstreamConnection,
+    pub(super) upstream: GraphUpstream<BudgetedTransport>,
+    pub(super) budget: Arc<BudgetState>,
+}
+
+impl Session {
+    /// Takes the lease of a connection.
+    pub async fn begin(context: &UpstreamContext, account: AccountId) -> Result<Begun, SyncError> {
+        let now = context.clock.now();
+        let until = now + SignedDuration::try_from(context.settings.lease).unwrap_or_default();
+        let Some(lease) = context.store.lease_connection(account, now, until).await? else {
+            let is_connected = context.store.connection(account).await?.is_some();
+            return Ok(if is_connected { Begun::Leased } else { Begun::NotConnected });
+        };
+        let fence = lease.fence;
+        match Self::under(context, lease) {
+            Ok(session) => Ok(Begun::Session(Box::new(session))),
+            Err(error) => {
+                let _ = context.store.release_connection(fence).await?;
+                Err(error)
+            }
+        }
+    }
+
+    fn under(context: &UpstreamContext, lease: Lease) -> Result<Self, SyncError> {
+        let Lease { fence, connection } = lease;
+        let token = context.keyring.unseal(fence.account.get(), &connection.token)?;
+        let app_secret = connection.app_secret.as_ref();
+        let app_secret =
+            app_secret.map(|it| context.keyring.unseal(fence.account.get(), it)).transpose()?;
+        let mut dialect = Dialect::new(&connection.base_url, &connection.waba)?;
+        dialect.app_secret = app_secret.map(Secret::new);
+        let budget = Arc::new(BudgetState::default());
+        let transport = BudgetedTransport {
+            inner: (context.transports)(fence.account),
+            store: Arc::clone(&context.store),
+            clock: Arc::clone(&context.clock),
+            fence,
+            calls_per_hour: context.settings.calls_per_hour,
+            state: Arc::clone(&budget),
+        };
+        let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
+        Ok(Self { context: context.clone(), fence, connection, upstream, budget })
+    }
+
+    /// Ends the lease.
+    pub async fn end(self) -> Result<(), SyncError> {
+        let _ = self.context.store.release_connection(self.fence).await?;
+        Ok(())
+    }
+
+    /// The number of calls that the session has made.
+    pub fn calls(&self) -> u32 {
+        self.budget.calls()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.context.clock.now()
+    }
+
+    /// Extends the lease, so that it lasts for the next call.
+    pub(super) async fn extend(&self) -> Result<(), SyncError> {
+        let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
+        kept(self.context.store.extend_lease(self.fence, self.now() + lease).await?)
+    }
+
+    /// Reads templates of which something may have changed.
+    pub async fn read_templates(&self, wanted: &[ToRead]) -> Result<(), SyncError> {
+        let store = &self.context.store;
+        for ToRead { id, dirty_at, .. } in wanted {
+            match self.upstream.read(id).await {
+                Ok(template) => {
+                    kept(store.record_read(self.fence, template, *dirty_at, self.now()).await?)?;
+                }
+                Err(CallFailure::Gone(_)) => {
+                    // The token may not see the account any more: then nothing is known.
+                    if let Err(failure) = self.upstream.check().await {
+                        return Err(self.failed(failure).await?);
+                    }
+                    let absent = store.record_absent(self.fence, id.clone(), *dirty_at, self.now());
+                    kept(absent.await?)?;
+                }
+                Err(failure) => return Err(self.failed(failure).await?),
+            }
+            self.extend().await?;
+        }
+        Ok(())
+    }
+
+    /// Records that a call failed, and returns why the work ends.
+    pub(super) async fn failed(&self, failure: CallFailure) -> Result<SyncError, SyncError> {
+        if self.budget.is_lost() {
+            return Ok(SyncError::LeaseLost);
+        }
+        let now = self.now();
+        let later = |rest: SignedDuration| now.checked_add(rest).unwrap_or(Timestamp::MAX);
+        if let (CallFailure::Throttled { .. }, Some(until)) = (&failure, self.budget.not_before()) {
+            return Ok(SyncError::NotBefore(until));
+        }
+        let (reason, until) = match &failure {
+            CallFailure::Throttled { rest } => (DegradedReason::Throttle, later(*rest)),
+            // A list that does not exist: the token cannot see the account.
+            CallFailure::Credentials(_) | CallFailure::Gone(_) => {
+                (DegradedReason::Credentials, later(PROBE_INTERVAL))
+            }
+            CallFailure::Restricted(_) => (DegradedReason::Restricted, later(PROBE_INTERVAL)),
+            _ => (DegradedReason::Unreachable, later(UNREACHABLE_REST)),
+        };
+        let degraded = Some((reason, Some(until), failure.error().cloned()));
+        kept(self.context.store.set_degraded(self.fence, degraded, now).await?)?;
+        Ok(SyncError::Call(failure))
+    }
+
+    /// Records that calls succeed again.
+    pub(super) async fn recovered(&self) -> Result<(), SyncError> {
+        if self.connection.degraded.is_none() {
+            return Ok(());
+        }
+        kept(self.context.store.set_degraded(self.fence, None, self.now()).await?)
+    }
+}
+
+/// The result of a write under the lease.
+pub(super) fn kept<T>(fenced: Fenced<T>) -> Result<T, SyncError> {
+    match fenced {
+        Fenced::Done(done) => Ok(done),
+        Fenced::LeaseLost => Err(SyncError::LeaseLost),
+    }
+}

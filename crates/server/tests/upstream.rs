@@ -1,0 +1,5 @@
+//! Accounts that are connected to a provider. The provider is a second Galley with a faithful emulator
+//! account, called in process.
+
+mod connected;
+mod sweeps;

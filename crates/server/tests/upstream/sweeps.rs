@@ -1,0 +1,153 @@
+//! What sweeps mirror, and what they never remove.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use galley_domain::{
+    template::Status,
+    upstream::{CallFailure, RemoteStatus, SweepVerdict},
+};
+use galley_server::{Clock as _, upstream::SyncError};
+use galley_store::DegradedReason;
+use serde_json::{Value, json};
+
+use super::connected::Connected;
+use crate::sandbox::emulator::order;
+
+#[tokio::test]
+async fn an_import_finds_all_templates_although_pages_fail() {
+    let connected = Connected::start().await;
+    for number in 0..1_500 {
+        connected.emulator().create_named(&format!("order_{number}")).await;
+    }
+    connected.rewrite(|_, body| {
+        for template in body["data"].as_array_mut().into_iter().flatten() {
+            let components = template["components"].as_array_mut().unwrap();
+            components.push(json!({"type": "HOLOGRAM", "depth": 3}));
+        }
+    });
+    let fault = json!({"call": "list", "share": 0.1, "kind": "error", "code": 2});
+    connected.emulator().add_fault(&fault).await;
+    let report = connected.sweep(true).await.unwrap();
+    assert_eq!((report.verdict, report.seen, report.missing), (SweepVerdict::Counted, 1_500, 0));
+    let calls = connected.take_calls();
+    assert!(calls <= 15 * 13 / 10, "{calls} calls");
+    let mirrored = connected.mirrored().await;
+    assert_eq!(mirrored.len(), 1_500);
+    assert!(mirrored.iter().all(|it| it.template.is_some() && it.gone_at.is_none()));
+    let document =
+        connected.service.store.mirrored_document(connected.account, mirrored[0].id.clone());
+    let document: Value = serde_json::from_str(&document.await.unwrap().unwrap()).unwrap();
+    assert_eq!(document["components"][1], json!({"type": "HOLOGRAM", "depth": 3}));
+}
+
+#[tokio::test]
+async fn a_review_at_the_provider_decides_the_status() {
+    let connected = Connected::start().await;
+    connected.emulator().create_named("order_pending_10m").await;
+    connected.sweep(true).await.unwrap();
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!(mirrored.status, RemoteStatus::Pending);
+    assert_eq!((stored.state.status(), stored.state.approved_version), (Status::Pending, None));
+    connected.emulator().advance("600s").await;
+    let report = connected.sweep(false).await.unwrap();
+    assert_eq!((report.seen, report.changed), (1, 1));
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!(mirrored.status, RemoteStatus::Approved);
+    assert_eq!((stored.state.status(), stored.state.approved_version), (Status::Approved, Some(1)));
+    assert_eq!(connected.events().await, ["template.created", "template.approved"]);
+    assert_eq!(connected.sweep(false).await.unwrap().changed, 0);
+}
+
+#[tokio::test]
+async fn content_that_changes_outside_is_flagged_and_the_own_content_stays() {
+    let connected = Connected::start().await;
+    let id = connected.emulator().create_named("order_shipped").await;
+    connected.sweep(true).await.unwrap();
+    let (_, before) = connected.only_template().await;
+    let mut edit = order("order_shipped");
+    edit["components"][0]["text"] = json!("Hello {{1}}, your parcel left the warehouse today.");
+    let edit = json!({"components": edit["components"]});
+    let path = format!("/v23.0/{id}");
+    connected.emulator().call(Method::POST, &path, &edit).await.expect_success();
+    connected.sweep(true).await.unwrap();
+    let (mirrored, after) = connected.only_template().await;
+    assert!(mirrored.drifted);
+    assert_eq!(after.template.content(), before.template.content());
+    assert_eq!(after.state.approved_version, None, "the provider has another content");
+    let events = connected.events().await;
+    assert_eq!(events.iter().filter(|it| **it == "template.drifted").count(), 1, "{events:?}");
+}
+
+#[tokio::test]
+async fn a_deleted_template_is_gone_after_two_sweeps_and_a_read() {
+    let connected = Connected::start().await;
+    for number in 0..10 {
+        connected.emulator().create_named(&format!("order_{number}")).await;
+    }
+    connected.sweep(true).await.unwrap();
+    let path = format!("{}?name=order_3", connected.emulator().templates());
+    connected.emulator().call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    for (missing, gone) in [(1, 0), (1, 1)] {
+        let report = connected.sweep(false).await.unwrap();
+        assert_eq!((report.verdict, report.missing), (SweepVerdict::Counted, missing));
+        let session = connected.session().await;
+        let store = &connected.service.store;
+        let wanted = store.templates_to_read(connected.account, 10).await.unwrap();
+        session.read_templates(&wanted).await.unwrap();
+        session.end().await.unwrap();
+        let mirrored = connected.mirrored().await;
+        assert_eq!(mirrored.iter().filter(|it| it.gone_at.is_some()).count(), gone);
+    }
+    let events = connected.events().await;
+    assert_eq!(events.iter().filter(|it| **it == "template.gone").count(), 1);
+}
+
+#[tokio::test]
+async fn an_empty_list_removes_nothing_and_is_suspicious() {
+    let connected = Connected::start().await;
+    for number in 0..10 {
+        connected.emulator().create_named(&format!("order_{number}")).await;
+    }
+    connected.sweep(true).await.unwrap();
+    connected.rewrite(|_, body| {
+        if body.get("data").is_some() {
+            *body = json!({"data": []});
+        }
+    });
+    let report = connected.sweep(false).await.unwrap();
+    assert_eq!((report.verdict, report.suspicious), (SweepVerdict::Suspicious, true));
+    let mirrored = connected.mirrored().await;
+    assert!(mirrored.iter().all(|it| it.missing == 0 && it.gone_at.is_none()));
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    assert!(connection.suspicious_at.is_some());
+}
+
+#[tokio::test]
+async fn a_token_that_has_expired_ends_all_calls_for_a_quarter_of_an_hour() {
+    let connected = Connected::start().await;
+    let fault = json!({"call": "list", "share": 1.0, "kind": "error", "code": 190});
+    connected.emulator().add_fault(&fault).await;
+    let failed = connected.sweep(true).await.unwrap_err();
+    assert!(matches!(failed, SyncError::Call(CallFailure::Credentials(_))), "{failed:?}");
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    let degraded = connection.degraded.unwrap();
+    assert_eq!(degraded.reason, DegradedReason::Credentials);
+    let rest = degraded.until.unwrap().duration_since(connected.service.clock.now());
+    assert_eq!(rest.as_mins(), 15);
+    assert_eq!(connected.events().await, ["upstream.degraded"]);
+}
+
+#[tokio::test]
+async fn a_second_process_does_not_work_on_a_leased_connection() {
+    let connected = Connected::start().await;
+    connected.emulator().create_named("order_shipped").await;
+    let first = connected.session().await;
+    // Longer than the lease.
+    connected.service.clock.advance(Duration::from_mins(10));
+    let second = connected.session().await;
+    let lost = first.sweep(true, false, |_| {}).await.unwrap_err();
+    assert!(matches!(lost, SyncError::LeaseLost), "{lost:?}");
+    second.sweep(true, false, |_| {}).await.unwrap();
+    assert_eq!(connected.mirrored().await.len(), 1);
+}
