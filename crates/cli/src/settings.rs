@@ -4,6 +4,7 @@
 mod bootstrap;
 mod sources;
 mod values;
+mod upstream;
 mod webhooks;
 
 use std::{path::PathBuf, time::Duration};
@@ -15,6 +16,7 @@ use values::{ip_networks, listen_address, public_url};
 pub(crate) use bootstrap::{Bootstrap, BootstrapSecrets};
 pub(crate) use sources::RawSettings;
 pub(crate) use values::{StoreUrl, duration, store_url};
+pub(crate) use upstream::ProviderSettings;
 pub(crate) use webhooks::WebhookSettings;
 
 /// The commented default settings, which are also the documentation.
@@ -43,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) webhooks: WebhookSettings,
+    /// Connections to providers.
+    pub(crate) upstream: ProviderSettings,
 }
 
 /// Resolves raw settings and continues after an error.
@@ -108,6 +112,7 @@ impl Resolver<'_> {
             min_free_bytes: self.min_free_bytes(),
             bootstrap: self.bootstrap(),
             webhooks: self.webhooks(),
+            upstream: self.upstream(),
             limits,
         }
     }
