@@ -3,8 +3,8 @@
 
 mod bootstrap;
 mod sources;
-mod values;
 mod upstream;
+mod values;
 mod webhooks;
 
 use std::{path::PathBuf, time::Duration};
@@ -15,8 +15,8 @@ use values::{ip_networks, listen_address, public_url};
 
 pub(crate) use bootstrap::{Bootstrap, BootstrapSecrets};
 pub(crate) use sources::RawSettings;
-pub(crate) use values::{StoreUrl, duration, store_url};
 pub(crate) use upstream::ProviderSettings;
+pub(crate) use values::{StoreUrl, duration, store_url};
 pub(crate) use webhooks::WebhookSettings;
 
 /// The commented default settings, which are also the documentation.

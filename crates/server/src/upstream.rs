@@ -3,9 +3,11 @@
 
 mod budget;
 mod session;
+mod step;
 mod sweep;
 mod transport;
 
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
+pub use step::sync_connection;
 pub use sweep::SweepPart;
 pub use transport::{HttpTransport, Transports};

@@ -12,6 +12,7 @@ mod statistics;
 mod status_sender;
 mod statuses;
 mod supervisor;
+mod upstream_sync;
 mod webhook_faults;
 
 pub use clock_guard::{observe_clock, run_clock_observer};
@@ -26,3 +27,4 @@ pub use statistics::{run_metrics_sampler, sample_statistics};
 pub use status_sender::run_status_sender;
 pub use statuses::{StatusStepOutcome, send_statuses};
 pub use supervisor::{Worker, run_supervised};
+pub use upstream_sync::run_upstream_sync;

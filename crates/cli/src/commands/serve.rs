@@ -5,6 +5,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use galley_server::{
     AccessLog, App, Clock as _, ConsoleAddress, Galley, Instance, LogWriter, Stop,
+    upstream::UpstreamContext,
     workers::{self, Worker, run_supervised},
 };
 use galley_store::{
@@ -97,8 +98,11 @@ impl OpenService {
         let instance =
             Instance { id: secrets::instance()?, public_url, emulator: settings.emulator };
         let clock = Arc::new(SystemClock::new());
-        let app = App::new(store, clock, limits, access, webhooks, instance);
-        let draining = start_workers(&app, settings);
+        let app_store = Arc::clone(&store);
+        let keyring = settings.webhooks.keyring.clone();
+        let upstream = settings.upstream.context(store, Arc::<SystemClock>::clone(&clock), keyring);
+        let app = App::new(app_store, clock, limits, access, webhooks, instance);
+        let draining = start_workers(&app, settings, upstream);
         tracing::info!(
             "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
             settings.store
@@ -146,7 +150,7 @@ fn public_url(settings: &Settings, address: SocketAddr) -> String {
 
 /// Starts the background workers. They hold the store open until the runtime shuts down. Returns
 /// those that end when the service drains: the senders of webhooks, and what runs the emulator.
-fn start_workers(app: &App, settings: &Settings) -> Vec<JoinHandle<()>> {
+fn start_workers(app: &App, settings: &Settings, upstream: UpstreamContext) -> Vec<JoinHandle<()>> {
     let app = || app.clone();
     let kept = settings.webhooks.events_kept;
     let event_retention = move |app| workers::run_event_retention(app, kept);
@@ -165,6 +169,10 @@ fn start_workers(app: &App, settings: &Settings) -> Vec<JoinHandle<()>> {
     if settings.webhooks.deliver && settings.emulator {
         let send = workers::run_status_sender;
         draining.push(tokio::spawn(run_supervised(app(), Worker::StatusSender, send)));
+    }
+    if settings.upstream.sync {
+        let sync = move |app| workers::run_upstream_sync(app, upstream.clone());
+        draining.push(tokio::spawn(run_supervised(app(), Worker::UpstreamSync, sync)));
     }
     if settings.emulator {
         let run_scripts = workers::run_script_runner;

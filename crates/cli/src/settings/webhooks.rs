@@ -94,7 +94,13 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn within(&mut self, name: &str, expected: &str, min: Duration, max: Duration) -> Duration {
+    pub(super) fn within(
+        &mut self,
+        name: &str,
+        expected: &str,
+        min: Duration,
+        max: Duration,
+    ) -> Duration {
         self.read(name, expected, |text| duration(text).filter(|it| (min..=max).contains(it)))
     }
 

@@ -49,6 +49,8 @@ pub enum Worker {
     SearchIndexer,
     /// Sends statuses of sandbox messages.
     StatusSender,
+    /// Works on connections to providers.
+    UpstreamSync,
 }
 
 impl Worker {
@@ -65,6 +67,7 @@ impl Worker {
             Self::ScriptRunner => "script_runner",
             Self::SearchIndexer => "search_indexer",
             Self::StatusSender => "status_sender",
+            Self::UpstreamSync => "upstream_sync",
         }
     }
 
@@ -81,6 +84,7 @@ impl Worker {
             Self::ScriptRunner => "worker-script-runner",
             Self::SearchIndexer => "worker-search-indexer",
             Self::StatusSender => "worker-status-sender",
+            Self::UpstreamSync => "worker-upstream-sync",
         }
     }
 
@@ -97,6 +101,7 @@ impl Worker {
             Self::ScriptRunner => "scripts do not review templates of emulator accounts",
             Self::SearchIndexer => "searches do not find new templates",
             Self::StatusSender => "statuses of sandbox messages are not sent",
+            Self::UpstreamSync => "templates at providers are not mirrored",
         }
     }
 }

@@ -18,13 +18,14 @@ use galley_domain::{
 use galley_server::{
     Clock,
     delivery::Keyring,
-    upstream::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings},
+    upstream::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings, sync_connection},
 };
 use galley_store::{
     Author, ConnectOutcome, Event, Feed, MirroredTemplate, NewConnection, SecretHash,
     StoredTemplate, SweepReport,
 };
 use galley_upstream::{Request, Response, Transport, TransportError};
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::{
@@ -147,6 +148,18 @@ impl Connected {
         let report = session.sweep(full, false, |_| {}).await;
         session.end().await.unwrap();
         report
+    }
+
+    /// What the worker does on the connection.
+    pub(crate) async fn step(&self) {
+        sync_connection(&self.context, self.account).await.unwrap();
+    }
+
+    /// Whether the worker has something to do now.
+    pub(crate) async fn has_work(&self) -> bool {
+        let (now, interval) = (self.service.clock.now(), SignedDuration::from_mins(15));
+        let work = self.service.store.connections_with_work(now, interval, 5_000).await.unwrap();
+        work.now == [self.account]
     }
 
     pub(crate) async fn mirrored(&self) -> Vec<MirroredTemplate> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use galley_domain::{
     template::Status,
-    upstream::{CallFailure, RemoteStatus, SweepVerdict},
+    upstream::{CallFailure, RemoteStatus, SweepVerdict, read_hook},
 };
 use galley_server::{Clock as _, upstream::SyncError};
 use galley_store::DegradedReason;
@@ -150,4 +150,55 @@ async fn a_second_process_does_not_work_on_a_leased_connection() {
     assert!(matches!(lost, SyncError::LeaseLost), "{lost:?}");
     second.sweep(true, false, |_| {}).await.unwrap();
     assert_eq!(connected.mirrored().await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_worker_sweeps_every_quarter_of_an_hour_and_reads_all_contents_once_a_day() {
+    let connected = Connected::start().await;
+    connected.emulator().create_named("order_shipped").await;
+    let mut calls = Vec::new();
+    for minutes in [0, 14, 1, 15, 24 * 60] {
+        connected.service.clock.advance(Duration::from_mins(minutes));
+        connected.take_calls();
+        if connected.has_work().await {
+            connected.step().await;
+        }
+        calls.push(connected.take_calls());
+    }
+    assert_eq!(calls, [1, 0, 1, 1, 1]);
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    assert_eq!(connection.read_all_at, connection.swept_at, "the last sweep read all contents");
+}
+
+#[tokio::test]
+async fn a_template_that_a_webhook_names_is_read_before_the_next_sweep() {
+    let connected = Connected::start().await;
+    let id = connected.emulator().create_named("order_pending_10m").await;
+    connected.step().await;
+    connected.emulator().advance("600s").await;
+    assert!(!connected.has_work().await);
+    let body = json!({"object": "whatsapp_business_account", "entry": [{
+        "id": connected.emulator().account.to_string(), "time": 1, "changes": [{
+            "field": "message_template_status_update",
+            "value": {
+                "event": "REJECTED", "message_template_id": id.parse::<u64>().unwrap(),
+                "message_template_name": "order_pending_10m", "message_template_language": "en-US",
+                "reason": "NONE",
+            },
+        }],
+    }]});
+    let waba = connected.emulator().account.to_string();
+    let hints = read_hook(body.to_string().as_bytes(), &waba).unwrap();
+    let now = connected.service.clock.now();
+    connected.service.store.record_hints(connected.account, hints, now).await.unwrap();
+    assert!(connected.has_work().await);
+    connected.step().await;
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!(
+        mirrored.status,
+        RemoteStatus::Approved,
+        "a webhook is a hint, and the read decides"
+    );
+    assert_eq!(stored.state.status(), Status::Approved);
+    assert!(!connected.has_work().await);
 }

@@ -1,0 +1,50 @@
+//! One step of the work on a connection.
+
+use galley_domain::id::AccountId;
+use galley_store::UpstreamConnection;
+use jiff::{SignedDuration, Timestamp};
+
+use super::session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
+
+/// How many templates one step reads before it looks for other work.
+const MAX_READS: usize = 50;
+
+/// Reads the templates of a connection of which something may have changed, and walks over all of
+/// them if that is due. Does nothing while another process works on the connection.
+pub async fn sync_connection(
+    context: &UpstreamContext,
+    account: AccountId,
+) -> Result<(), SyncError> {
+    let Begun::Session(session) = Session::begin(context, account).await? else { return Ok(()) };
+    let worked = work(context, &session).await;
+    session.end().await?;
+    worked
+}
+
+async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncError> {
+    let (connection, now) = (&session.connection, context.clock.now());
+    let wanted = context.store.templates_to_read(connection.account, MAX_READS).await?;
+    session.read_templates(&wanted).await?;
+    if let Some(full) = due_sweep(connection, context.settings, now) {
+        session.sweep(full, true, |_| {}).await?;
+    }
+    Ok(())
+}
+
+/// Whether a sweep is due, and if so, whether it reads all contents.
+fn due_sweep(
+    connection: &UpstreamConnection,
+    settings: UpstreamSettings,
+    now: Timestamp,
+) -> Option<bool> {
+    if let Some(running) = &connection.sweep {
+        return Some(running.full);
+    }
+    let is_over = |since: Option<Timestamp>, interval: std::time::Duration| {
+        let interval = SignedDuration::try_from(interval).unwrap_or(SignedDuration::MAX);
+        since.is_none_or(|since| now.duration_since(since) >= interval)
+    };
+    let is_due =
+        connection.sweep_wanted || is_over(connection.sweep_ended_at, settings.sweep_interval);
+    is_due.then(|| is_over(connection.read_all_at, settings.full_interval))
+}

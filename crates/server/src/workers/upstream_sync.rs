@@ -1,0 +1,152 @@
+//! Works on the connections of accounts to providers, on several at a time.
+
+use std::{collections::HashMap, time::Duration};
+
+use galley_domain::id::AccountId;
+use jiff::SignedDuration;
+use tokio::{
+    task::{self, JoinError, JoinSet},
+    time::Instant,
+};
+
+use super::poll_interval::{pause_after_poll, wait_until_due};
+use crate::{
+    app::App,
+    upstream::{SyncError, UpstreamContext, sync_connection},
+};
+
+/// Maximum number of connections at a time.
+const MAX_CONNECTIONS: usize = 16;
+
+/// Pause of a connection after an error that is not recorded with it.
+const ERROR_PAUSE: Duration = Duration::from_secs(30);
+
+/// Works on connections until the service drains, then finishes the running steps.
+pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
+    let mut draining = app.draining();
+    let (mut tasks, mut schedule) = (JoinSet::new(), Schedule::default());
+    let sweep_interval =
+        SignedDuration::try_from(context.settings.sweep_interval).unwrap_or(SignedDuration::MAX);
+    while !app.is_draining() {
+        while let Some(ended) = tasks.try_join_next_with_id() {
+            schedule.finish(ended);
+        }
+        let (now, started) = (app.clock().now(), Instant::now());
+        let calls_per_hour = context.settings.calls_per_hour;
+        let work = context.store.connections_with_work(now, sweep_interval, calls_per_hour);
+        let next_at = match work.await {
+            Ok(work) => {
+                for account in work.now {
+                    if schedule.is_ready(account) {
+                        let context = context.clone();
+                        let step =
+                            async move { (account, sync_connection(&context, account).await) };
+                        schedule.active.insert(account, tasks.spawn(step).id());
+                    }
+                }
+                work.next_at
+            }
+            Err(error) => {
+                tracing::warn!(%error, "connections to providers could not be queried");
+                None
+            }
+        };
+        let pause = pause_after_poll(started.elapsed()).max(wait_until_due(next_at, now));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            Some(ended) = tasks.join_next_with_id() => schedule.finish(ended),
+            _ = draining.changed() => {}
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// The connections that a task works on, and those that pause.
+#[derive(Default)]
+struct Schedule {
+    active: HashMap<AccountId, task::Id>,
+    paused_until: HashMap<AccountId, Instant>,
+}
+
+impl Schedule {
+    fn is_ready(&mut self, account: AccountId) -> bool {
+        let now = Instant::now();
+        self.paused_until.retain(|_, until| *until > now);
+        self.active.len() < MAX_CONNECTIONS
+            && !self.active.contains_key(&account)
+            && !self.paused_until.contains_key(&account)
+    }
+
+    fn finish(&mut self, ended: Result<(task::Id, (AccountId, Result<(), SyncError>)), JoinError>) {
+        let (account, pauses) = match ended {
+            Ok((_, (account, result))) => (Some(account), report(account, result)),
+            Err(error) => {
+                tracing::error!(%error, "the task that works on a connection failed");
+                let mut active = self.active.iter();
+                (active.find(|it| *it.1 == error.id()).map(|it| *it.0), true)
+            }
+        };
+        let Some(account) = account else { return };
+        self.active.remove(&account);
+        if pauses {
+            self.paused_until.insert(account, Instant::now() + ERROR_PAUSE);
+        }
+    }
+}
+
+/// Logs the result of a step. Returns whether the connection pauses.
+fn report(account: AccountId, result: Result<(), SyncError>) -> bool {
+    match result {
+        Ok(()) | Err(SyncError::NotBefore(_) | SyncError::LeaseLost) => false,
+        // The connection is degraded, which an event tells, and rests.
+        Err(SyncError::Call(failure)) => {
+            tracing::warn!(%account, %failure, "a call to the provider failed");
+            false
+        }
+        Err(error) => {
+            tracing::error!(%account, %error, "the connection to the provider does not work");
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(id: u64) -> AccountId {
+        AccountId::new(id).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_task_works_on_a_connection_and_an_error_pauses_it() {
+        let mut schedule = Schedule::default();
+        let mut tasks = JoinSet::new();
+        for result in [Ok(()), Err(SyncError::LeaseLost)] {
+            assert!(schedule.is_ready(account(7)));
+            let id = tasks.spawn(async move { (account(7), result) }).id();
+            schedule.active.insert(account(7), id);
+            assert!(!schedule.is_ready(account(7)));
+            schedule.finish(tasks.join_next_with_id().await.unwrap());
+        }
+        assert!(schedule.is_ready(account(7)));
+        let id = tasks.spawn(async { panic!("a bug in the task") }).id();
+        schedule.active.insert(account(7), id);
+        schedule.finish(tasks.join_next_with_id().await.unwrap());
+        assert!(!schedule.is_ready(account(7)) && schedule.is_ready(account(8)));
+        tokio::time::advance(ERROR_PAUSE).await;
+        assert!(schedule.is_ready(account(7)));
+    }
+
+    #[test]
+    fn so_many_connections_are_worked_on_at_a_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let id = runtime.spawn(async {}).id();
+        let mut schedule = Schedule::default();
+        for number in 1..=MAX_CONNECTIONS as u64 {
+            assert!(schedule.is_ready(account(number)));
+            schedule.active.insert(account(number), id);
+        }
+        assert!(!schedule.is_ready(account(1_000)));
+    }
+}
