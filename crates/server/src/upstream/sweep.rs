@@ -34,16 +34,12 @@ impl Session {
         self.budget.set_background(is_background);
         let running = self.connection.sweep.as_ref().filter(|it| it.full == full);
         let mut part = SweepPart { seen: 0, total: None };
-        let mut position = match running {
-            Some(sweep) => {
-                part.seen = sweep.progress.seen.into();
-                part.total = sweep.progress.total;
-                sweep.position.clone()
-            }
-            None => {
-                kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
-                SweepPosition::Start
-            }
+        let mut position = if let Some(sweep) = running {
+            part = SweepPart { seen: sweep.progress.seen.into(), total: sweep.progress.total };
+            sweep.position.clone()
+        } else {
+            kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
+            SweepPosition::Start
         };
         let (mut size, mut failures, mut restarts) = (PageSize::default(), 0, 0);
         let mut is_restarted = false;

@@ -61,6 +61,9 @@ pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
     while tasks.join_next().await.is_some() {}
 }
 
+/// The result of a step on the connection of an account.
+type StepResult = (AccountId, Result<(), SyncError>);
+
 /// The connections that a task works on, and those that pause.
 #[derive(Default)]
 struct Schedule {
@@ -77,7 +80,7 @@ impl Schedule {
             && !self.paused_until.contains_key(&account)
     }
 
-    fn finish(&mut self, ended: Result<(task::Id, (AccountId, Result<(), SyncError>)), JoinError>) {
+    fn finish(&mut self, ended: Result<(task::Id, StepResult), JoinError>) {
         let (account, pauses) = match ended {
             Ok((_, (account, result))) => (Some(account), report(account, result)),
             Err(error) => {
