@@ -5,6 +5,7 @@ mod audit;
 mod emulator;
 mod files;
 mod store_copies;
+mod upstream;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use audit::AuditOptions;
 pub(crate) use emulator::{ClockOptions, EmulatorOptions};
 pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use store_copies::{BackupOptions, MigrateOptions, RestoreOptions};
+pub(crate) use upstream::{ConnectOptions, Connected, UpstreamCommand};
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
     WebhookCommand,
@@ -84,7 +86,8 @@ pub(crate) enum Command {
     #[command(after_help = "\
 Environment: any setting, such as GALLEY_LISTEN, and these secrets. Each can also come from a file: \
 append _FILE to the name and set it to the path.
-  GALLEY_SECRET_KEY       encrypts the signing secrets of webhooks at rest
+  GALLEY_SECRET_KEY       encrypts the signing secrets of webhooks and the
+                          tokens of providers at rest
   GALLEY_BOOTSTRAP_KEY    with GALLEY_BOOTSTRAP_TOKEN: the credentials of the
                           first account of an empty store
 
@@ -137,6 +140,9 @@ settings.")]
     /// Manage webhook endpoints.
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// Connect accounts to a provider, such as Meta, and mirror its templates.
+    #[command(subcommand)]
+    Upstream(UpstreamCommand),
     /// Start a throw-away service that stands in for WhatsApp in tests.
     #[command(after_help = "\
 Prints the address and the credentials when it is ready, as NAME=VALUE lines, or with --json as one \

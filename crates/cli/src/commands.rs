@@ -20,6 +20,7 @@ mod progress;
 mod restore;
 mod serve;
 mod templates;
+mod upstream;
 mod webhooks;
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
@@ -98,6 +99,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 webhooks::listen(options, &raw, common.json).await?;
                 Ok(ExitCode::SUCCESS)
             }
+            Command::Upstream(command) => upstream::run(&settings, &common, command).await,
             other => {
                 let context = CommandContext::open(&settings, &common, &other).await?;
                 match other {
@@ -190,20 +192,26 @@ struct CommandContext {
 impl CommandContext {
     /// Only `account create` creates a store, so that a mistyped path does not become an empty one.
     async fn open(settings: &Settings, common: &Common, command: &Command) -> anyhow::Result<Self> {
-        let store = match command {
-            Command::Account(AccountCommand::Create { .. }) => {
-                let schema_policy = SchemaPolicy::RefuseUnlessEmpty;
-                let created = file_to_create(settings);
-                let options = SqliteOptions { schema_policy, ..SqliteOptions::default() };
-                let store = open(settings, options).await?;
-                if let Some(file) = created {
-                    eprintln!("created the store {}", file.display());
-                }
-                store
-            }
-            _ => open_existing(settings, SchemaPolicy::Refuse).await?,
-        };
-        Ok(Self { store, now: SystemClock::new().now(), json: common.json })
+        if !matches!(command, Command::Account(AccountCommand::Create { .. })) {
+            return Self::existing(settings, common).await;
+        }
+        let schema_policy = SchemaPolicy::RefuseUnlessEmpty;
+        let created = file_to_create(settings);
+        let options = SqliteOptions { schema_policy, ..SqliteOptions::default() };
+        let store = open(settings, options).await?;
+        if let Some(file) = created {
+            eprintln!("created the store {}", file.display());
+        }
+        Ok(Self::new(store, common))
+    }
+
+    /// Opens a store that exists.
+    async fn existing(settings: &Settings, common: &Common) -> anyhow::Result<Self> {
+        Ok(Self::new(open_existing(settings, SchemaPolicy::Refuse).await?, common))
+    }
+
+    fn new(store: Arc<dyn Store>, common: &Common) -> Self {
+        Self { store, now: SystemClock::new().now(), json: common.json }
     }
 
     /// The operator as the author of a change.

@@ -47,6 +47,7 @@ mod smoke {
     mod store_files;
     #[cfg(target_os = "linux")]
     mod terminal;
+    mod upstream;
     mod webhook_test;
     mod webhooks;
 }

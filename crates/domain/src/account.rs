@@ -166,6 +166,8 @@ pub mod prefix {
     pub const TOKEN: &str = "gt_";
     /// A link to the console.
     pub const LINK: &str = "gl_";
+    /// The path to which a provider sends webhooks.
+    pub const HOOK: &str = "gh_";
 }
 
 /// URL-safe characters. Their number is a power of two, so that all are equally likely.

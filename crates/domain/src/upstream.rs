@@ -8,6 +8,7 @@ pub mod failure;
 pub mod hints;
 pub mod observation;
 pub mod operation;
+pub mod plan;
 pub mod sweep;
 
 use crate::document::Json;
@@ -18,6 +19,7 @@ pub use failure::{CallFailure, CallKind, GraphErrorBody, ProviderError, Usage, c
 pub use hints::{Hint, HookError, read_hook};
 pub use observation::{Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState};
 pub use operation::{CallDone, HeldReason, Operation, OperationKind, OperationState, ProbeResult};
+pub use plan::PlanState;
 pub use sweep::{PageSize, SweepProgress, SweepVerdict};
 
 /// The longest text of a provider that Galley keeps, such as the message of an error.

@@ -1,12 +1,16 @@
 //! Accounts that are connected to a provider: the calls to it under a lease, and the mirror of what it
 //! shows.
 
+mod ask;
 mod budget;
+mod pages;
 mod session;
 mod step;
 mod sweep;
 mod transport;
 
+pub use ask::{Walked, check_token};
+pub use galley_upstream::{CheckReport, Dialect, DialectError};
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
 pub use step::sync_connection;
 pub use sweep::SweepPart;

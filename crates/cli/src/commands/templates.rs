@@ -74,7 +74,7 @@ async fn pending(context: &CommandContext, account: Option<&str>) -> anyhow::Res
 }
 
 /// The templates that match the filter, newest first, up to its limit.
-async fn list(
+pub(super) async fn list(
     context: &CommandContext,
     account: &Account,
     filter: &TemplateFilter,

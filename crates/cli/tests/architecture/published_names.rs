@@ -12,6 +12,7 @@ use galley_domain::{
         Review, Status,
         lifecycle::{EventType, Trigger},
     },
+    upstream::PlanState,
     violation::{Rule, WarningRule},
     webhook::{
         Format,
@@ -44,6 +45,7 @@ fn published_names_are_those_of_the_committed_list() {
         ("webhook format", Format::VALUES),
         ("delivery status", DeliveryStatus::VALUES),
         ("disabled_because", DisableReason::VALUES),
+        ("plan state", PlanState::VALUES),
     ];
     let values = values
         .iter()

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{items, text};
-use crate::document::{Json, Member};
+use crate::document::{Document, Json, Member};
 
 /// The content of a template without what a provider rewrites: a canonical text. Two documents have
 /// the same content if their texts are equal.
@@ -54,6 +54,21 @@ pub fn comparable(document: &Json<'_>) -> ComparableContent {
     add("degrees_of_freedom_spec", features(document));
     let text = serde_json::to_string(&Canonical::Object(content));
     ComparableContent(text.expect("a tree of strings serialises"))
+}
+
+/// The fingerprint of a document that the provider shows; `None` if it cannot be read.
+pub fn document_key(document: &str) -> Option<[u8; 16]> {
+    let document = Document::parse(document.as_bytes()).ok()?;
+    Some(comparable(document.root()).fingerprint())
+}
+
+/// The fingerprint of a stored version. `category` is that of the provider, which owns it: it decides
+/// how messages with one-time codes are compared.
+pub fn version_key(category: &str, content: &str) -> Option<[u8; 16]> {
+    let members = content.strip_prefix('{')?;
+    let separator = if members.trim_start().starts_with('}') { "" } else { "," };
+    let category = Value::from(category);
+    document_key(&format!(r#"{{"category":{category}{separator}{members}"#))
 }
 
 /// A JSON value in which every member says something.

@@ -129,11 +129,7 @@ impl Session {
     fn under(context: &UpstreamContext, lease: Lease) -> Result<Self, SyncError> {
         let Lease { fence, connection } = lease;
         let token = context.keyring.unseal(fence.account.get(), &connection.token)?;
-        let app_secret = connection.app_secret.as_ref();
-        let app_secret =
-            app_secret.map(|it| context.keyring.unseal(fence.account.get(), it)).transpose()?;
-        let mut dialect = Dialect::new(&connection.base_url, &connection.waba)?;
-        dialect.app_secret = app_secret.map(Secret::new);
+        let dialect = dialect(context, &connection)?;
         let budget = Arc::new(BudgetState::default());
         let transport = BudgetedTransport {
             inner: (context.transports)(fence.account),
@@ -222,6 +218,19 @@ impl Session {
         }
         kept(self.context.store.set_degraded(self.fence, None, self.now()).await?)
     }
+}
+
+/// The address of the account at the provider, with the app secret.
+pub(super) fn dialect(
+    context: &UpstreamContext,
+    connection: &UpstreamConnection,
+) -> Result<Dialect, SyncError> {
+    let mut dialect = Dialect::new(&connection.base_url, &connection.waba)?;
+    if let Some(sealed) = &connection.app_secret {
+        let app_secret = context.keyring.unseal(connection.account.get(), sealed)?;
+        dialect.app_secret = Some(Secret::new(app_secret));
+    }
+    Ok(dialect)
 }
 
 /// The result of a write under the lease.

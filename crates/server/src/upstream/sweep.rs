@@ -1,16 +1,11 @@
 //! A sweep: the walk over all templates at the provider.
 
-use galley_domain::upstream::{CallFailure, PageSize};
 use galley_store::{PageRecord, SweepPosition, SweepReport};
-use galley_upstream::{PageQuery, Upstream as _};
 
-use super::session::{Session, SyncError, kept};
-
-/// How many pages in a row may fail. The sweep then rests, and continues where it was.
-const MAX_PAGE_FAILURES: u32 = 8;
-
-/// How often a sweep may start again, because its cursor has expired.
-const MAX_RESTARTS: u32 = 3;
+use super::{
+    pages::Pages,
+    session::{Session, SyncError, kept},
+};
 
 /// A part of a sweep, for the person who waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,31 +36,16 @@ impl Session {
             kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
             SweepPosition::Start
         };
-        let (mut size, mut failures, mut restarts) = (PageSize::default(), 0, 0);
-        let mut is_restarted = false;
+        let after = match &position {
+            SweepPosition::After(cursor) => Some(cursor.clone()),
+            SweepPosition::Start | SweepPosition::End => None,
+        };
+        let mut pages = Pages::new(self, full, after);
         while position != SweepPosition::End {
-            let after = match &position {
-                SweepPosition::After(cursor) => Some(cursor.clone()),
-                SweepPosition::Start | SweepPosition::End => None,
-            };
-            let query = PageQuery { after, limit: size.get(), with_components: full };
-            let page = match self.upstream.page(query).await {
-                Ok(page) => page,
-                Err(CallFailure::CursorExpired(_)) if restarts < MAX_RESTARTS => {
-                    restarts += 1;
-                    (position, is_restarted) = (SweepPosition::Start, true);
-                    continue;
-                }
-                Err(CallFailure::Unknown(_) | CallFailure::TooMuchData(_))
-                    if failures < MAX_PAGE_FAILURES && !self.budget.is_lost() =>
-                {
-                    failures += 1;
-                    size = size.after_failure();
-                    continue;
-                }
-                Err(failure) => return Err(self.failed(failure).await?),
-            };
-            (size, failures) = (size.after_page(), 0);
+            let (page, restarted) = pages.next().await?;
+            if restarted {
+                part.seen = 0;
+            }
             part.seen += page.templates.len() as u64 + u64::from(page.unreadable);
             part.total = page.total.or(part.total);
             position = page.after.clone().map_or(SweepPosition::End, SweepPosition::After);
@@ -75,7 +55,7 @@ impl Session {
                 after: page.after,
                 total: page.total,
                 limit: page.limit,
-                restarted: std::mem::take(&mut is_restarted),
+                restarted,
             };
             let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
             self.recovered().await?;

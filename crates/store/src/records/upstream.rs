@@ -5,7 +5,7 @@ use galley_domain::{
     template::quality::Quality,
     upstream::{
         CallBudget, ProviderError, RemoteId, RemoteStatus, RemoteTemplate, SweepProgress,
-        SweepVerdict,
+        SweepVerdict, content::document_key,
     },
 };
 use jiff::Timestamp;
@@ -357,4 +357,24 @@ pub struct MirroredTemplate {
     pub dirty_at: Option<Timestamp>,
     /// What only webhooks say, as JSON.
     pub info: Option<String>,
+}
+
+impl MirroredTemplate {
+    /// Whether the provider had the template when it was seen last.
+    pub fn is_present(&self) -> bool {
+        self.gone_at.is_none() && !self.status.is_deleted()
+    }
+
+    /// Whether the provider shows something else than the mirror.
+    pub fn differs_from(&self, remote: &RemoteTemplate) -> bool {
+        let content = remote.document.as_deref().and_then(document_key);
+        self.gone_at.is_some()
+            || self.status != remote.status
+            || self.remote_updated_at != remote.updated_at
+            || self.category != remote.category
+            || self.correct_category != remote.correct_category
+            || self.quality != remote.quality
+            || self.reason != remote.rejected_reason
+            || (content.is_some() && self.content_key != content)
+    }
 }

@@ -1,25 +1,8 @@
 //! The content of a template for comparisons with its mirror, and the content of an imported one.
 
-use galley_domain::{
-    document::{Document, raw},
-    rulebook::WHATSAPP,
-    upstream::comparable,
-};
+use galley_domain::{document::raw, rulebook::WHATSAPP};
 
-/// The fingerprint of a document that the provider shows; `None` if it cannot be read.
-pub(super) fn document_key(document: &str) -> Option<[u8; 16]> {
-    let document = Document::parse(document.as_bytes()).ok()?;
-    Some(comparable(document.root()).fingerprint())
-}
-
-/// The fingerprint of a stored version. `category` is that of the provider, which owns it: it decides
-/// how messages with one-time codes are compared.
-pub(super) fn version_key(category: &str, content: &str) -> Option<[u8; 16]> {
-    let members = content.strip_prefix('{')?;
-    let separator = if members.trim_start().starts_with('}') { "" } else { "," };
-    let category = serde_json::Value::from(category);
-    document_key(&format!(r#"{{"category":{category}{separator}{members}"#))
-}
+pub(super) use galley_domain::upstream::content::{document_key, version_key};
 
 /// The members that are not part of the content, because a template has them in columns.
 const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];

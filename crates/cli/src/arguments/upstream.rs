@@ -1,0 +1,97 @@
+//! The command line of connections to providers.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UpstreamCommand {
+    /// Connect an account to a provider: Meta, or a service with the same API.
+    #[command(
+        override_usage = "galley upstream connect [OPTIONS] --base-url <URL> --waba <ID>\n       \
+                          --token-file <FILE> <ACCOUNT>",
+        after_help = "\
+Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does.
+
+The token and the app secret are stored encrypted, so GALLEY_SECRET_KEY has to be set, for the \
+service as well."
+    )]
+    Connect(ConnectOptions),
+    /// Ask the provider for the account, and show what it says.
+    Check(Connected),
+    /// Read all templates at the provider with their content, and create those that the account lacks.
+    #[command(after_help = "\
+An import that was interrupted continues where it was. With --dry-run, nothing is recorded, and the \
+output also contains the errors that Galley's rules find.")]
+    Import {
+        #[command(flatten)]
+        connected: Connected,
+        /// Only show what an import would do.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Make one sweep: look at all templates at the provider, and read those that have changed.
+    Sync(Connected),
+    /// Show the connection, its last sweeps, and how many templates differ.
+    Status(Connected),
+    /// Compare the account's templates with those at the provider, now. Records nothing.
+    #[command(after_help = "\
+States:
+  same      content and category are equal
+  drifted   content or category differ
+  missing   only the account has the template
+  unknown   only the provider has it
+
+Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not be asked.")]
+    Plan(Connected),
+    /// Stop all calls to the provider.
+    Pause(Connected),
+    /// End a pause, or the suspicion after a sweep that did not see many templates.
+    Resume(Connected),
+    /// Replace the token, after a check that the provider accepts the new one.
+    #[command(override_usage = "galley upstream token --token-file <FILE> <ACCOUNT>")]
+    Token {
+        #[command(flatten)]
+        connected: Connected,
+        /// The file with the new token; `-` for standard input.
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+    },
+    /// Delete the connection and what is known of the provider. The templates stay.
+    Disconnect {
+        #[command(flatten)]
+        connected: Connected,
+        /// Disconnect it without asking.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Connected {
+    /// The account's name or id.
+    pub(crate) account: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectOptions {
+    /// The account's name or id. Its rulebook has to be whatsapp.
+    pub(crate) account: String,
+    /// The provider's API with its version, such as
+    /// `https://graph.facebook.com/v23.0`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: String,
+    /// The id of the WhatsApp Business Account at the provider.
+    #[arg(long, value_name = "ID")]
+    pub(crate) waba: String,
+    /// The file with the access token; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: PathBuf,
+    /// The file with the app secret, which proves calls and verifies webhooks; `-` for standard
+    /// input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) app_secret_file: Option<PathBuf>,
+    /// The id of the app at the provider.
+    #[arg(long, value_name = "ID")]
+    pub(crate) app_id: Option<String>,
+}

@@ -1,0 +1,227 @@
+//! `galley upstream …`: accounts that are connected to a provider.
+
+mod connect;
+mod plan;
+mod status;
+mod sync;
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, bail};
+use galley_domain::{
+    rulebook::WHATSAPP,
+    upstream::{RemoteId, RemoteTemplate},
+};
+use galley_server::upstream::{Begun, Session, SweepPart, UpstreamContext};
+use galley_store::{
+    Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamConnection,
+};
+
+use super::{CommandContext, progress::ProgressLine, templates};
+use crate::{
+    arguments::{Common, Connected, TemplateFilter, UpstreamCommand},
+    clock::SystemClock,
+    settings::Settings,
+    table, terminal,
+};
+
+/// Exit code of `plan`: the provider could not be asked.
+const EXIT_NOT_ASKED: u8 = 2;
+
+/// How often a command asks for a lease that another process has, and how long it waits between.
+const LEASE_ATTEMPTS: u32 = 20;
+const LEASE_PAUSE: Duration = Duration::from_millis(500);
+
+/// The number of templates of the mirror that are read at a time.
+const PAGE_SIZE: usize = 500;
+
+pub(super) async fn run(
+    settings: &Settings,
+    common: &Common,
+    command: UpstreamCommand,
+) -> anyhow::Result<ExitCode> {
+    let is_plan = matches!(command, UpstreamCommand::Plan(_));
+    let outcome = match CommandContext::existing(settings, common).await {
+        Ok(context) => UpstreamCommands { context, settings }.run(command).await,
+        Err(error) => Err(error),
+    };
+    match outcome {
+        // For a plan, 1 means that something differs.
+        Err(error) if is_plan => {
+            terminal::print_error(format_args!("{error:#}"));
+            Ok(ExitCode::from(EXIT_NOT_ASKED))
+        }
+        outcome => outcome,
+    }
+}
+
+/// What the commands share.
+struct UpstreamCommands<'a> {
+    context: CommandContext,
+    settings: &'a Settings,
+}
+
+impl UpstreamCommands<'_> {
+    async fn run(&self, command: UpstreamCommand) -> anyhow::Result<ExitCode> {
+        match command {
+            UpstreamCommand::Connect(options) => self.connect(&options).await?,
+            UpstreamCommand::Check(connected) => self.check(&connected).await?,
+            UpstreamCommand::Import { connected, dry_run: true } => {
+                self.dry_run(&connected).await?;
+            }
+            UpstreamCommand::Import { connected, dry_run: false } => {
+                self.import(&connected).await?;
+            }
+            UpstreamCommand::Sync(connected) => self.sync(&connected).await?,
+            UpstreamCommand::Status(connected) => self.status(&connected).await?,
+            UpstreamCommand::Plan(connected) => return self.plan(&connected).await,
+            UpstreamCommand::Pause(it) => self.change(&it, ConnectionChange::Paused).await?,
+            UpstreamCommand::Resume(it) => self.change(&it, ConnectionChange::Resumed).await?,
+            UpstreamCommand::Token { connected, token_file } => {
+                self.replace_token(&connected, &token_file).await?;
+            }
+            UpstreamCommand::Disconnect { connected, yes } => {
+                self.disconnect(&connected, yes).await?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn provider(&self) -> UpstreamContext {
+        let keyring = self.settings.webhooks.keyring.clone();
+        let store = Arc::clone(&self.context.store);
+        self.settings.upstream.context(store, Arc::new(SystemClock::new()), keyring)
+    }
+
+    /// An account and its connection.
+    async fn connected(
+        &self,
+        connected: &Connected,
+    ) -> anyhow::Result<(Account, UpstreamConnection)> {
+        let account = self.context.account(&connected.account).await?;
+        let connection = self.context.store.connection(account.id).await?;
+        let connection = connection.with_context(|| not_connected(&account))?;
+        Ok((account, connection))
+    }
+
+    async fn change(&self, connected: &Connected, change: ConnectionChange) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        let store = &self.context.store;
+        if !store.change_connection(account.id, change, self.context.author()).await? {
+            bail!(not_connected(&account));
+        }
+        let (_, connection) = self.connected(connected).await?;
+        let members =
+            [("account", account.name.into()), ("state", status::state(&connection).into())];
+        table::print_one(self.context.json, &members);
+        Ok(())
+    }
+
+    async fn check(&self, connected: &Connected) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        let session = self.lease(&account).await?;
+        let report = session.check().await;
+        session.end().await?;
+        let report = report?;
+        let members = [
+            ("name", report.name.into()),
+            ("templates", report.templates.into()),
+            ("template_limit", report.template_limit.into()),
+            ("usage_percent", report.usage.map(|it| it.percent).into()),
+        ];
+        table::print_one(self.context.json, &members);
+        Ok(())
+    }
+
+    /// Takes the lease of a connection whose calls neither a person nor the provider has stopped.
+    async fn session(&self, account: &Account) -> anyhow::Result<Session> {
+        let session = self.lease(account).await?;
+        match held(&session.connection, account, self.context.now) {
+            None => Ok(session),
+            Some(reason) => {
+                session.end().await?;
+                bail!(reason)
+            }
+        }
+    }
+
+    /// Takes the lease of a connection, and waits if the service has it.
+    async fn lease(&self, account: &Account) -> anyhow::Result<Session> {
+        let provider = self.provider();
+        for _ in 0..LEASE_ATTEMPTS {
+            match Session::begin(&provider, account.id).await? {
+                Begun::Session(session) => return Ok(*session),
+                Begun::NotConnected => bail!(not_connected(account)),
+                Begun::Leased => tokio::time::sleep(LEASE_PAUSE).await,
+            }
+        }
+        bail!("another process works on the connection; try again in a few minutes")
+    }
+
+    /// The whole mirror.
+    async fn mirror(&self, account: &Account) -> anyhow::Result<Vec<MirroredTemplate>> {
+        let mut rows: Vec<MirroredTemplate> = Vec::new();
+        loop {
+            let after: Option<RemoteId> = rows.last().map(|row| row.id.clone());
+            let page = self.context.store.mirrored(account.id, after, PAGE_SIZE).await?;
+            let is_last = page.len() < PAGE_SIZE;
+            rows.extend(page);
+            if is_last {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// All templates of the account.
+    async fn templates(&self, account: &Account) -> anyhow::Result<Vec<StoredTemplate>> {
+        let filter = TemplateFilter { limit: Some(usize::MAX), ..TemplateFilter::default() };
+        templates::list(&self.context, account, &filter).await
+    }
+}
+
+/// The key under which the account's template of this name and language is unique.
+fn unique_key(account: &Account, name: &str, language: &str) -> String {
+    (WHATSAPP.unique_key)(account.id, name, language)
+}
+
+fn remote_key(account: &Account, remote: &RemoteTemplate) -> String {
+    unique_key(account, &remote.name, &remote.language)
+}
+
+/// Why no call should be made, unless a person insists.
+fn held(
+    connection: &UpstreamConnection,
+    account: &Account,
+    now: jiff::Timestamp,
+) -> Option<String> {
+    if connection.paused_at.is_some() {
+        return Some(format!(
+            "the connection is paused; run `galley upstream resume {}`",
+            account.id
+        ));
+    }
+    let degraded = connection.degraded.as_ref()?;
+    let until = degraded.until.filter(|until| now < *until)?;
+    // The next call shows whether the provider answers again.
+    (degraded.reason != DegradedReason::Unreachable).then(|| {
+        let error = degraded.error.as_ref().map(|error| format!(" ({error})"));
+        format!(
+            "calls rest until {until:.3} because of {}{}; `galley upstream check {}` asks the provider now",
+            degraded.reason.as_str(),
+            error.unwrap_or_default(),
+            account.id
+        )
+    })
+}
+
+fn not_connected(account: &Account) -> String {
+    format!("the account {:?} is not connected; run `galley upstream connect`", account.name)
+}
+
+/// Shows how far a walk over the templates is.
+fn shown_progress(line: &ProgressLine) -> impl FnMut(SweepPart) + Send {
+    |part: SweepPart| {
+        let of = part.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        line.doing(&format!("reading templates at the provider: {}{of}", part.seen));
+    }
+}

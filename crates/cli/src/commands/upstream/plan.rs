@@ -1,0 +1,109 @@
+//! `galley upstream plan`: how the account's templates differ from those at the provider.
+
+use std::{collections::BTreeMap, process::ExitCode};
+
+use anyhow::bail;
+use galley_domain::{
+    template::Template,
+    upstream::{PlanState, RemoteTemplate},
+};
+use galley_store::Account;
+use serde_json::{Value, json};
+
+use super::{UpstreamCommands, remote_key, shown_progress, unique_key};
+use crate::{
+    arguments::Connected,
+    commands::{lint::plural, progress::ProgressLine},
+    table,
+};
+
+/// Exit code: some template differs.
+const EXIT_DIFFERENT: u8 = 1;
+
+/// A template of the account, of the provider, or of both.
+struct Item {
+    name: String,
+    language: String,
+    state: PlanState,
+}
+
+impl UpstreamCommands<'_> {
+    pub(super) async fn plan(&self, connected: &Connected) -> anyhow::Result<ExitCode> {
+        let (account, _) = self.connected(connected).await?;
+        let session = self.session(&account).await?;
+        let line = ProgressLine::start("reading templates at the provider");
+        let walked = session.walk(shown_progress(&line)).await;
+        drop(line);
+        session.end().await?;
+        let walked = walked?;
+        if walked.unreadable > 0 {
+            bail!(
+                "{} at the provider cannot be read",
+                plural(walked.unreadable as usize, "template")
+            );
+        }
+        let total = walked.progress.total;
+        if total.is_some_and(|total| total > walked.progress.seen) {
+            bail!("the provider has listed only {} of its templates", walked.progress.seen);
+        }
+        let own = self.templates(&account).await?;
+        let own = own.iter().map(|it| &it.template);
+        let items = compare(&account, own, walked.templates.values());
+        self.print_plan(&items);
+        let is_same = items.iter().all(|item| item.state == PlanState::Same);
+        Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
+    }
+
+    fn print_plan(&self, items: &[Item]) {
+        if self.context.json {
+            let items = items.iter().map(|Item { name, language, state }| {
+                json!({"name": name, "language": language, "state": state.as_str()})
+            });
+            let items: Vec<Value> = items.collect();
+            return table::print_line(&json!({ "items": items }).to_string());
+        }
+        let different: Vec<&Item> =
+            items.iter().filter(|item| item.state != PlanState::Same).collect();
+        if !different.is_empty() {
+            let rows = different.iter().map(|it| {
+                vec![it.name.clone().into(), it.language.clone().into(), it.state.as_str().into()]
+            });
+            table::print(false, &["name", "language", "state"], rows.collect());
+            table::print_line("");
+        }
+        let (all, different) = (plural(items.len(), "template"), different.len());
+        table::print_line(&match different {
+            0 => format!("{all}: all the same"),
+            1 => format!("{all}: 1 differs"),
+            _ => format!("{all}: {different} differ"),
+        });
+    }
+}
+
+/// Compares the templates by name and language.
+fn compare<'t>(
+    account: &Account,
+    own: impl Iterator<Item = &'t Template>,
+    remote: impl Iterator<Item = &'t RemoteTemplate>,
+) -> Vec<Item> {
+    let mut pairs: BTreeMap<String, (Option<&Template>, Option<&RemoteTemplate>)> =
+        own.map(|it| (unique_key(account, it.name(), it.language()), (Some(it), None))).collect();
+    // A deleted template can have the name of another one.
+    for remote in remote.filter(|remote| !remote.status.is_deleted()) {
+        pairs.entry(remote_key(account, remote)).or_default().1 = Some(remote);
+    }
+    let mut items: Vec<Item> = pairs
+        .into_values()
+        .filter_map(|(own, remote)| {
+            let names = own.map(|it| (it.name(), it.language()));
+            let names = names.or_else(|| remote.map(|it| (&*it.name, &*it.language)))?;
+            Some(Item {
+                name: names.0.to_owned(),
+                language: names.1.to_owned(),
+                state: PlanState::of(own, remote)?,
+            })
+        })
+        .collect();
+    items.sort_by(|left, right| (&left.name, &left.language).cmp(&(&right.name, &right.language)));
+    items
+}

@@ -1,0 +1,63 @@
+//! `galley upstream status`.
+
+use galley_store::UpstreamConnection;
+use serde_json::Value;
+
+use super::{UpstreamCommands, held};
+use crate::{arguments::Connected, commands::credentials::timestamp, table};
+
+/// The state of an account without a connection.
+pub(super) const DISCONNECTED: &str = "disconnected";
+
+impl UpstreamCommands<'_> {
+    pub(super) async fn status(&self, connected: &Connected) -> anyhow::Result<()> {
+        let (account, connection) = self.connected(connected).await?;
+        let mirror = self.mirror(&account).await?;
+        let count = |is_counted: &dyn Fn(&galley_store::MirroredTemplate) -> bool| -> Value {
+            mirror.iter().filter(|row| is_counted(row)).count().into()
+        };
+        let degraded = connection.degraded.as_ref();
+        let sweep = connection.sweep.as_ref();
+        let error = degraded.and_then(|it| it.error.as_ref()).map(ToString::to_string);
+        let members = [
+            ("account", account.name.clone().into()),
+            ("state", state(&connection).into()),
+            ("base_url", connection.base_url.clone().into()),
+            ("waba", connection.waba.clone().into()),
+            ("app_id", connection.app_id.clone().into()),
+            ("connected_at", timestamp(Some(connection.connected_at))),
+            ("paused_at", timestamp(connection.paused_at)),
+            ("suspicious_at", timestamp(connection.suspicious_at)),
+            ("degraded", degraded.map(|it| it.reason.as_str()).into()),
+            ("degraded_since", timestamp(degraded.map(|it| it.since))),
+            ("degraded_until", timestamp(degraded.and_then(|it| it.until))),
+            ("error", error.into()),
+            ("held", held(&connection, &account, self.context.now).into()),
+            ("sweep_began_at", timestamp(sweep.map(|it| it.began_at))),
+            ("sweep_seen", sweep.map(|it| it.progress.seen).into()),
+            ("sweep_ended_at", timestamp(connection.sweep_ended_at)),
+            ("swept_at", timestamp(connection.swept_at)),
+            ("read_all_at", timestamp(connection.read_all_at)),
+            ("template_limit", connection.template_limit.into()),
+            ("templates", count(&|row| row.is_present())),
+            ("drifted", count(&|row| row.is_present() && row.drifted)),
+            ("missing", count(&|row| row.is_present() && row.missing > 0)),
+            ("gone", count(&|row| row.gone_at.is_some())),
+        ];
+        table::print_one(self.context.json, &members);
+        Ok(())
+    }
+}
+
+/// The state of a connection in one word.
+pub(super) fn state(connection: &UpstreamConnection) -> &'static str {
+    if connection.paused_at.is_some() {
+        "paused"
+    } else if connection.suspicious_at.is_some() {
+        "suspicious"
+    } else if connection.degraded.is_some() {
+        "degraded"
+    } else {
+        "connected"
+    }
+}

@@ -1,0 +1,80 @@
+//! Questions to the provider that leave the mirror as it is. Only a failure is recorded, so that the
+//! state of the connection is known.
+
+use std::collections::BTreeMap;
+
+use galley_domain::upstream::{RemoteId, RemoteTemplate, SweepProgress};
+use galley_store::UpstreamConnection;
+use galley_upstream::{CheckReport, GraphUpstream, Secret, Upstream as _};
+
+use super::{
+    pages::Pages,
+    session::{Session, SyncError, UpstreamContext, dialect},
+    sweep::SweepPart,
+};
+
+/// All templates at the provider, with their components.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// The templates.
+    pub templates: BTreeMap<RemoteId, RemoteTemplate>,
+    /// How many more the provider has that cannot be read.
+    pub unreadable: u32,
+    /// How complete the walk was.
+    pub progress: SweepProgress,
+}
+
+impl Session {
+    /// Reads the account at the provider and counts its templates.
+    pub async fn check(&self) -> Result<CheckReport, SyncError> {
+        match self.upstream.check().await {
+            Ok(report) => {
+                self.recovered().await?;
+                Ok(report)
+            }
+            Err(failure) => Err(self.failed(failure).await?),
+        }
+    }
+
+    /// Reads all templates at the provider with their components.
+    pub async fn walk(
+        &self,
+        mut report: impl FnMut(SweepPart) + Send,
+    ) -> Result<Walked, SyncError> {
+        let mut pages = Pages::new(self, true, None);
+        let mut walked = Walked::default();
+        loop {
+            let (page, restarted) = pages.next().await?;
+            if restarted {
+                walked = Walked {
+                    progress: SweepProgress { restarted, ..SweepProgress::default() },
+                    ..Walked::default()
+                };
+            }
+            let before = walked.templates.len();
+            walked.templates.extend(page.templates.into_iter().map(|it| (it.id.clone(), it)));
+            walked.unreadable = walked.unreadable.saturating_add(page.unreadable);
+            let new = walked.templates.len().saturating_sub(before);
+            let new = u32::try_from(new).unwrap_or(u32::MAX).saturating_add(page.unreadable);
+            walked.progress = walked.progress.after_page(new, page.total);
+            report(SweepPart { seen: walked.progress.seen.into(), total: walked.progress.total });
+            self.extend().await?;
+            if page.after.is_none() {
+                self.recovered().await?;
+                return Ok(walked);
+            }
+        }
+    }
+}
+
+/// Checks a token that is to replace the one of a connection. The check needs no lease and no budget,
+/// because calls may rest until the token is replaced.
+pub async fn check_token(
+    context: &UpstreamContext,
+    connection: &UpstreamConnection,
+    token: String,
+) -> Result<CheckReport, SyncError> {
+    let transport = (context.transports)(connection.account);
+    let upstream = GraphUpstream::new(transport, dialect(context, connection)?, Secret::new(token));
+    upstream.check().await.map_err(SyncError::Call)
+}
