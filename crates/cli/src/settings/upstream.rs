@@ -17,7 +17,6 @@ pub(crate) struct ProviderSettings {
     /// Whether providers may be in private networks and use plain http.
     pub(crate) allow_private: bool,
     /// Whether this process works on connections.
-    #[expect(dead_code, reason = "the service does not work on connections yet")]
     pub(crate) sync: bool,
     /// How often and how much it calls.
     pub(crate) limits: UpstreamSettings,
