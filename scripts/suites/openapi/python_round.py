@@ -196,7 +196,7 @@ while True:
         break
 check("events are typed", all(isinstance(it, TemplateEvent) for it in events), events)
 check("events without gaps", [it.seq for it in events] == list(range(events[0].seq, events[0].seq + len(events))), events)
-types = [it.type_ for it in events if it.template_id == ids[1]]
+types = [it.type_ for it in events if getattr(it, "template_id", None) == ids[1]]
 check("events of a template", types == [TemplateEventType.TEMPLATE_CREATED, TemplateEventType.TEMPLATE_PAUSED, TemplateEventType.TEMPLATE_DELETED], types)
 
 total = sum(passed.values()) + failed
