@@ -216,6 +216,16 @@ const PLANTED_IN_FEED: [Planted; 4] = [
     (|it| it.feed.push(event(31)), "the feed ends with 31, not 30"),
 ];
 
+/// A slow machine: the service gave an attempt up and sent the event again and later ones before
+/// the receiver read the attempt.
+#[test]
+fn the_order_of_requests_read_after_their_senders_had_given_up_is_no_violation() {
+    let mut late = valid_endpoint();
+    late.send(8, 0, Reaction::SenderGone);
+    late.requests.last_mut().unwrap().sign(&secret(1), 60);
+    assert!(late.violations().is_empty(), "{}", summary(&late.violations()));
+}
+
 #[test]
 fn the_delivery_checks_find_every_planted_error() {
     let report = valid_endpoint().check();

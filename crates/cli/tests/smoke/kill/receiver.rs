@@ -11,6 +11,7 @@ use std::{
 
 use galley_server::delivery::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
 use jiff::{SignedDuration, Timestamp};
+use socket2::SockRef;
 
 use super::rng::Rng;
 use crate::http::{TIMEOUT, find};
@@ -60,7 +61,8 @@ pub(super) enum Reaction {
     Reset,
     /// No response until the sender timed out.
     Silent,
-    /// The sender had closed the connection before the response.
+    /// The sender had closed the connection before the response. It may have sent other requests
+    /// before the receiver read this one.
     SenderGone,
 }
 
@@ -206,20 +208,20 @@ impl Shared {
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         loop {
-            let (head, body) = peek_request(&mut stream)?;
-            let (index, reaction) = self.update(|state| state.record(&head, body));
-            // Closing a socket with unread bytes resets the connection.
-            let reset = reaction == Reaction::Reset;
-            if !reset {
-                stream.read_exact(&mut [0])?;
-            }
+            let (head, body) = read_request(&mut stream)?;
+            // A sender that is there while the lock is held has sent nothing later: the list has the
+            // order of sending.
+            let (index, reaction) = self.update(|state| {
+                let (index, reaction) = state.record(&head, body);
+                ensure_open(&stream).map(|()| (index, reaction))
+            })?;
             if matches!(reaction, Reaction::Accepted | Reaction::Refused) {
                 ensure_open(&stream)?;
                 stream.write_all(reaction.response())?;
             }
             self.update(|state| state.requests[index].reaction = reaction);
-            if reset {
-                return Ok(());
+            if reaction == Reaction::Reset {
+                return SockRef::from(&stream).set_linger(Some(Duration::ZERO));
             }
         }
     }
@@ -258,8 +260,8 @@ impl ReceiverState {
     }
 }
 
-/// The head and the body of the next request. Leaves the last byte unread.
-fn peek_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+/// The head and the body of the next request.
+fn read_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut seen = [0; MAX_HEAD_BYTES];
     let end = loop {
         let length = stream.peek(&mut seen)?;
@@ -277,13 +279,9 @@ fn peek_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
     });
     let length: usize = length.filter(|length| *length > 0).ok_or(ErrorKind::InvalidData)?;
-    let mut bytes = vec![0; end + length - 1];
+    let mut bytes = vec![0; end + length];
     stream.read_exact(&mut bytes)?;
-    let mut last = [0];
-    if stream.peek(&mut last)? == 0 {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok((head, [&bytes[end..], &last].concat()))
+    Ok((head, bytes.split_off(end)))
 }
 
 /// Fails if the sender has closed the connection: it may be killed, or have timed out.
