@@ -195,6 +195,10 @@ string_enum!(
         Manual "manual",
         /// A script decides: emulator accounts.
         Scripted "scripted",
+        /// The provider decides: connected accounts with `auto`. Never stored.
+        Provider "provider",
+        /// A reviewer, then the provider: connected accounts with `manual`. Never stored.
+        InHouseThenProvider "in_house_then_provider",
     }
 );
 
@@ -206,7 +210,30 @@ impl Review {
     pub fn initial_status(self) -> Status {
         match self {
             Self::Auto => Status::Approved,
-            Self::Manual | Self::Scripted => Status::Pending,
+            Self::Manual | Self::Scripted | Self::Provider | Self::InHouseThenProvider => {
+                Status::Pending
+            }
+        }
+    }
+
+    /// Whether the provider of a connected account decides on versions.
+    pub fn is_by_provider(self) -> bool {
+        matches!(self, Self::Provider | Self::InHouseThenProvider)
+    }
+
+    /// Whether a new version is submitted to the provider at once.
+    pub fn submits_at_once(self) -> bool {
+        self == Self::Provider
+    }
+
+    /// The mode of an account that is connected to a provider. An emulator account is never
+    /// connected.
+    #[must_use]
+    pub fn of_connected(self) -> Self {
+        match self {
+            Self::Auto => Self::Provider,
+            Self::Manual => Self::InHouseThenProvider,
+            other => other,
         }
     }
 }
@@ -222,7 +249,8 @@ mod tests {
             assert_eq!((status.as_str(), Status::from_code(status.code())), (*value, Some(status)));
         }
         assert_eq!((Status::parse("LIVE"), Status::from_code(9)), (None, None));
-        assert_eq!(Review::VALUES, [Review::CHOICES, &["scripted"]].concat());
+        let effective = ["scripted", "provider", "in_house_then_provider"];
+        assert_eq!(Review::VALUES, [Review::CHOICES, &effective].concat());
         assert_eq!(Status::Archived.code(), 5, "codes are stored in the database and never change");
         assert_eq!(Status::Approved.code(), 1, "codes are stored in the database and never change");
         assert_eq!(

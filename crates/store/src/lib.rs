@@ -70,7 +70,7 @@ pub use records::{
     PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
     WebhookStatistics,
 };
-pub use records::{NewOperation, StoredOperation};
+pub use records::{NewOperation, StoredOperation, UpstreamAction, UpstreamActionOutcome};
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{

@@ -42,8 +42,9 @@ use crate::{
     Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
     StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredOperation,
     StoredSecret, StoredTemplate, SweepReport, TemplateChange, TemplateStore, ToRead, TraceContext,
-    Upload, UploadStore, UpsertOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
-    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
+    Upload, UploadStore, UpsertOutcome, UpstreamAction, UpstreamActionOutcome, UpstreamConnection,
+    UpstreamStore, UpstreamWork, Version, VersionSummary, Webhook, WebhookChange, WebhookKey,
+    WebhookStore, WebhooksWithWork,
 };
 
 /// A fault in a method of the store.
@@ -348,6 +349,11 @@ with_faults! {
             fence: Fence, id: u64, found: ProbeResult, at: Timestamp
         ) -> Fenced<Option<StoredOperation>>;
         release_operations(fence: Fence, reason: HeldReason, at: Timestamp) -> Fenced<u64>;
+        skip_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
+        newest_operation(account: AccountId, template: TemplateId) -> Option<StoredOperation>;
+        operations_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<StoredOperation>;
+        act_upstream(change: TemplateChange, action: UpstreamAction) -> UpstreamActionOutcome;
+        abandon_operations(account: AccountId, template: TemplateId, by: Author) -> u64;
         retry_operation(account: AccountId, id: u64, at: Timestamp) -> Option<StoredOperation>;
     }
     UploadStore {

@@ -211,7 +211,7 @@ async fn decide(
         id: stored.id,
         // The decision applies to the version that was compared above.
         expected: Some(vec![stored.revision]),
-        review: account.review,
+        review: account.effective_review(),
         actor: Actor::Operator,
         trace: None,
         at: context.now,

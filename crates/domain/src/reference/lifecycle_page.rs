@@ -56,7 +56,11 @@ pub fn markdown() -> String {
          `template.category_changed`.\n\n\
          Templates of accounts with the rulebook `whatsapp` are archived and unarchived on the Graph \
          surface. The review of an [emulator](emulator-reference.md) account is `scripted`: the triggers \
-         `flag`, `quality`, `announce_category` and `change_category` happen there only.\n",
+         `flag`, `quality`, `announce_category` and `change_category` happen there only.\n\n\
+         An account that is [connected to a provider](upstream.md) submits each version to the provider: \
+         at once with the review `auto`, after a reviewer's approval with `manual`. The version stays \
+         PENDING until the provider decides. Every other status, and every hold, is the one that the \
+         provider shows; it becomes visible without a transition of this table.\n",
     );
     page
 }
@@ -64,10 +68,20 @@ pub fn markdown() -> String {
 fn condition(guard: Guard) -> &'static str {
     match guard {
         Guard::Always => "",
-        Guard::AutoReview => "review is `auto`",
-        Guard::ManualReview => "review is `manual` or `scripted`",
+        Guard::AutoReview => "review is `auto`, and the account is not connected",
+        Guard::ManualReview => "review is `manual` or `scripted`, or the account is connected",
         Guard::ScriptedReview => "review is `scripted`",
-        Guard::VersionPending => "the newest version is PENDING",
-        Guard::HasApprovedVersion => "a version has been approved",
+        Guard::NotConnected => "the account is not connected",
+        Guard::VersionPending => "the newest version is PENDING, and the account is not connected",
+        Guard::HasApprovedVersion => {
+            "a version has been approved, and the account is not connected"
+        }
+        Guard::BeforeProvider => {
+            "the account is connected, review is `manual`, and the newest version is not decided"
+        }
+        Guard::PendingBeforeProvider => {
+            "the account is connected, review is `manual`, and the newest version is PENDING and not \
+             decided"
+        }
     }
 }

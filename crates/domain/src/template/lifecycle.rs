@@ -97,6 +97,9 @@ string_enum!(
         UpstreamDegraded "upstream.degraded",
         /// The provider of a connected account answers again; not about a template.
         UpstreamRecovered "upstream.recovered",
+        /// A reviewer approved the newest version, which is submitted to the provider of the
+        /// connected account.
+        ReviewPassed "template.review_passed",
     }
 );
 
@@ -122,14 +125,22 @@ pub enum Guard {
     Always,
     /// The account approves valid documents automatically.
     AutoReview,
-    /// The account requires a review, by a person or by a script.
+    /// The account requires a review, by a person, a script or a provider.
     ManualReview,
     /// The account is an emulator, whose reviews a script decides.
     ScriptedReview,
-    /// The newest version is PENDING.
+    /// The account is not connected to a provider, which would own status and holds.
+    NotConnected,
+    /// The newest version is PENDING, and the account is not connected to a provider.
     VersionPending,
-    /// A version has been approved, so there is one to pause.
+    /// A version has been approved, so there is one to pause, and the account is not connected to a
+    /// provider.
     HasApprovedVersion,
+    /// The account is connected and its reviewers decide first; the newest version is not rejected,
+    /// and the provider has not approved it.
+    BeforeProvider,
+    /// The account is connected and its reviewers decide first; the newest version is PENDING.
+    PendingBeforeProvider,
 }
 
 /// The result of a transition.
@@ -147,7 +158,10 @@ pub enum Effect {
     Keep,
 }
 
-use Guard::{Always, AutoReview, HasApprovedVersion, ManualReview, ScriptedReview, VersionPending};
+use Guard::{
+    Always, AutoReview, BeforeProvider, HasApprovedVersion, ManualReview, NotConnected,
+    PendingBeforeProvider, ScriptedReview, VersionPending,
+};
 use Status::{Approved, Archived, Disabled, Paused, Pending, Rejected};
 
 /// All transitions. Any other combination is rejected.
@@ -173,6 +187,14 @@ pub static TRANSITIONS: &[Transition] = &[
         Effect::SetVersionStatus(Approved),
         EventType::Approved,
     ),
+    // A drifted template has the status of the provider, which is about another content.
+    row(
+        &[Pending, Approved, Paused],
+        Trigger::Approve,
+        BeforeProvider,
+        Effect::Keep,
+        EventType::ReviewPassed,
+    ),
     row(
         &[Pending, Paused],
         Trigger::Reject,
@@ -180,7 +202,20 @@ pub static TRANSITIONS: &[Transition] = &[
         Effect::SetVersionStatus(Rejected),
         EventType::Rejected,
     ),
-    row(&[Approved], Trigger::Pause, Always, Effect::SetHold(Hold::Paused), EventType::Paused),
+    row(
+        &[Pending, Paused],
+        Trigger::Reject,
+        PendingBeforeProvider,
+        Effect::SetVersionStatus(Rejected),
+        EventType::Rejected,
+    ),
+    row(
+        &[Approved],
+        Trigger::Pause,
+        NotConnected,
+        Effect::SetHold(Hold::Paused),
+        EventType::Paused,
+    ),
     row(
         &[Pending, Rejected],
         Trigger::Pause,
@@ -188,11 +223,11 @@ pub static TRANSITIONS: &[Transition] = &[
         Effect::SetHold(Hold::Paused),
         EventType::Paused,
     ),
-    row(&[Paused], Trigger::Resume, Always, Effect::ClearHold, EventType::Resumed),
+    row(&[Paused], Trigger::Resume, NotConnected, Effect::ClearHold, EventType::Resumed),
     row(
         &[Pending, Approved, Rejected, Paused],
         Trigger::Disable,
-        Always,
+        NotConnected,
         Effect::SetHold(Hold::Disabled),
         EventType::Disabled,
     ),
@@ -206,11 +241,11 @@ pub static TRANSITIONS: &[Transition] = &[
     row(
         &[Approved, Rejected],
         Trigger::Archive,
-        Always,
+        NotConnected,
         Effect::SetHold(Hold::Archived),
         EventType::Archived,
     ),
-    row(&[Archived], Trigger::Unarchive, Always, Effect::ClearHold, EventType::Unarchived),
+    row(&[Archived], Trigger::Unarchive, NotConnected, Effect::ClearHold, EventType::Unarchived),
     row(&[Approved], Trigger::Flag, ScriptedReview, Effect::Keep, EventType::Flagged),
     row(
         &[Approved, Paused],
@@ -336,7 +371,8 @@ impl State {
             Effect::ClearHold => next.hold = None,
             Effect::Delete | Effect::Keep => {}
         }
-        if next.newest_status == Approved {
+        // The provider of a connected account says which version is approved.
+        if next.newest_status == Approved && !review.is_by_provider() {
             next.approved_version = Some(next.version);
         }
         Ok((next, transition.event))
@@ -374,8 +410,17 @@ impl Transition {
             AutoReview => review == Review::Auto,
             ManualReview => review != Review::Auto,
             ScriptedReview => review == Review::Scripted,
-            VersionPending => state.newest_status == Pending,
-            HasApprovedVersion => state.approved_version.is_some(),
+            NotConnected => !review.is_by_provider(),
+            VersionPending => state.newest_status == Pending && !review.is_by_provider(),
+            HasApprovedVersion => state.approved_version.is_some() && !review.is_by_provider(),
+            BeforeProvider => {
+                review == Review::InHouseThenProvider
+                    && state.newest_status != Rejected
+                    && state.approved_version != Some(state.version)
+            }
+            PendingBeforeProvider => {
+                review == Review::InHouseThenProvider && state.newest_status == Pending
+            }
         };
         guard && self.from.contains(&state.status())
     }

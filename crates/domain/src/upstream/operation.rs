@@ -180,8 +180,9 @@ pub struct Operation {
 /// The first wait after a call that failed, which doubles with every attempt.
 pub const MIN_BACKOFF: SignedDuration = SignedDuration::from_secs(1);
 
-/// The longest wait after a call that failed.
-pub const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
+/// The longest wait after a call that failed. All operations settle within 90 seconds after faults
+/// end.
+pub const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(1);
 
 /// How often a create of a locked name is tried. The lock of Meta lasts 30 days; its error does not
 /// tell when it ends.

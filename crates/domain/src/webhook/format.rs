@@ -81,6 +81,7 @@ impl Update {
             (
                 EventType::WebhookDisabled
                 | EventType::Submitted
+                | EventType::ReviewPassed
                 | EventType::UpstreamRefused
                 | EventType::Drifted
                 | EventType::UpstreamDegraded
@@ -182,6 +183,7 @@ mod tests {
                         | "upstream.degraded"
                         | "upstream.recovered"
                         | "template.submitted"
+                        | "template.review_passed"
                         | "template.upstream_refused"
                         | "template.drifted",
                         _,

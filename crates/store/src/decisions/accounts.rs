@@ -14,7 +14,8 @@ use crate::{
 /// The columns that [`account`] reads.
 pub(crate) const COLUMNS: &str = "id, name, rulebook, review, emulator, four_eyes, takes_any_phone, \
      created_at, disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
-     template_bytes, counting, media_bytes";
+     template_bytes, counting, media_bytes, \
+     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = account.id) AS is_connected";
 
 /// What the store already has of a new account.
 #[derive(Default)]
@@ -75,7 +76,8 @@ pub(crate) fn set_review_outcome(account: Option<&Account>, review: Review) -> S
     match account {
         None => SetReviewOutcome::NotFound,
         Some(account) if account.emulator.is_some() => SetReviewOutcome::Emulator,
-        Some(_) if review == Review::Scripted => SetReviewOutcome::NotAnEmulator,
+        // A provider's review is never stored.
+        Some(_) if !Review::CHOICES.contains(&review.as_str()) => SetReviewOutcome::NotAnEmulator,
         Some(_) => SetReviewOutcome::Set,
     }
 }
@@ -130,6 +132,7 @@ pub(crate) fn account(
         review: row.parsed("review", Review::parse)?,
         emulator: row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?,
         four_eyes: row.value("four_eyes")?,
+        is_connected: row.value("is_connected")?,
         takes_any_phone: row.value("takes_any_phone")?,
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,

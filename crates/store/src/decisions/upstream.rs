@@ -7,6 +7,7 @@ mod hints;
 mod observe;
 mod operation;
 mod row;
+mod submission;
 mod sweep;
 
 pub(crate) use self::{
@@ -18,5 +19,6 @@ pub(crate) use self::{
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
     operation::{FIRST_OPERATIONS, OPEN_OPERATIONS, OPERATION_COLUMNS, called, operation},
     row::{MIRROR_COLUMNS, mirrored, to_read},
+    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, plan_action},
     sweep::{FinishedSweep, MISSING, PRESENT, RecordedPage},
 };

@@ -28,7 +28,10 @@ use crate::{
     NewTemplate, ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
     VersionSummary,
     decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
-    encoding::{LookupKeys, idempotency_cutoff, idempotency_hash, text_hash, unique_key_hash},
+    encoding::{
+        LookupKeys, actor_from_key, idempotency_cutoff, idempotency_hash, text_hash,
+        unique_key_hash,
+    },
 };
 
 #[async_trait]
@@ -124,7 +127,7 @@ macro_rules! columns {
     () => {
         "id, phone_id, name, language, category, allow_category_change, content, version, status, \
          live_version, hold, previous_category, announced_category, quality, reason, revision, \
-         created_at, updated_at"
+         created_at, updated_at, decided_by"
     };
 }
 
@@ -234,6 +237,7 @@ pub(super) fn stored(row: &Row) -> Result<StoredTemplate, StoreError> {
         quality: optional(row, "quality", |text: String| Quality::parse(&text))?
             .unwrap_or(Quality::Unknown),
         reason: get(row, "reason")?,
+        decided_by: optional(row, "decided_by", actor_from_key)?,
         revision: number(row, "revision")?,
         created_at: timestamp(row, "created_at")?,
         updated_at: timestamp(row, "updated_at")?,

@@ -1,6 +1,7 @@
 //! Connected accounts, as SQL: their connections, leases and budgets. A write under a lease locks the
 //! connection's row, so that no other worker takes the lease before the write is committed.
 
+mod actions;
 mod hints;
 mod mirror;
 mod observations;
@@ -18,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     PostgresStore, accounts,
     columns::{key, millis, number},
-    events,
+    credentials, events,
     pool::Values,
     transaction::{Transaction, transact},
 };
@@ -278,6 +279,7 @@ async fn connect(
     transaction: &mut Transaction,
     new: &NewConnection,
 ) -> Result<ConnectOutcome, StoreError> {
+    credentials::lock_epoch(transaction).await?;
     transaction.lock(new.account).await?;
     let account = accounts::one(transaction, new.account).await?;
     let is_connected = one(transaction, new.account).await?.is_some();
@@ -300,6 +302,8 @@ async fn connect(
     ];
     transaction.execute(insert, values).await?;
     transaction.audit(new.account, AuditedChange::UpstreamConnected(new), new.by);
+    // Cached accounts have another review now.
+    credentials::increment_epoch(transaction).await?;
     Ok(ConnectOutcome::Connected)
 }
 
@@ -308,11 +312,13 @@ async fn disconnect(
     account: AccountId,
     by: Author,
 ) -> Result<bool, StoreError> {
+    credentials::lock_epoch(transaction).await?;
     transaction.lock(account).await?;
     let Some(before) = one(transaction, account).await? else { return Ok(false) };
     delete_account(transaction, account).await?;
     let change = AuditedChange::UpstreamDisconnected { waba: &before.waba };
     transaction.audit(account, change, by);
+    credentials::increment_epoch(transaction).await?;
     Ok(true)
 }
 
@@ -371,6 +377,9 @@ async fn apply_change(
                           degraded_until = NULL, rest_until = NULL WHERE account_id = $1";
             transaction.execute(update, &[&own]).await?;
         }
+    }
+    for reason in change.ended_reasons() {
+        operations::release_held(transaction, account, *reason, by.at).await?;
     }
     transaction.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by);
     if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {

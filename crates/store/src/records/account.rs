@@ -57,12 +57,15 @@ pub struct Account {
     pub name: String,
     /// The id of the rulebook that validates its documents.
     pub rulebook: String,
-    /// How its templates get their first status.
+    /// How its templates get their first status, as the operator chose it. What applies is
+    /// [`effective_review`](Self::effective_review).
     pub review: Review,
     /// The kind of an emulator account.
     pub emulator: Option<EmulatorKind>,
     /// Whether a version is decided on by another token than the one that created it.
     pub four_eyes: bool,
+    /// Whether it is connected to a provider.
+    pub is_connected: bool,
     /// Whether it accepts every phone number that no other account owns.
     pub takes_any_phone: bool,
     /// When it was created.
@@ -75,6 +78,13 @@ pub struct Account {
     pub quotas: AccountQuotas,
     /// What it stored when this record was read.
     pub usage: AccountUsage,
+}
+
+impl Account {
+    /// How its templates get their status. In a connected account, the provider decides.
+    pub fn effective_review(&self) -> Review {
+        if self.is_connected { self.review.of_connected() } else { self.review }
+    }
 }
 
 /// What an account stores.

@@ -6,6 +6,8 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use crate::StoredTemplate;
+
 /// An operation to queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOperation {
@@ -19,6 +21,58 @@ pub struct NewOperation {
     pub kind: OperationKind,
     /// When it is queued.
     pub at: Timestamp,
+}
+
+/// What a person asks for a template of a connected account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UpstreamAction {
+    /// Submits the newest version, which the provider does not have.
+    Submit,
+    /// Makes the content of the provider a new version, and ends the hold of a template whose
+    /// category the provider changed.
+    Accept,
+    /// Replaces the content of the provider with the newest version.
+    Push,
+    /// Makes the last operation again, which was refused, in conflict or held.
+    Retry,
+}
+
+impl UpstreamAction {
+    /// All actions.
+    pub const ALL: [Self; 4] = [Self::Submit, Self::Accept, Self::Push, Self::Retry];
+
+    /// The word in a path.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Accept => "accept",
+            Self::Push => "push",
+            Self::Retry => "retry",
+        }
+    }
+
+    /// The action with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.as_str() == word)
+    }
+}
+
+/// The result of [`act_upstream`](crate::OperationStore::act_upstream). Only `Queued` and `Changed`
+/// change the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamActionOutcome {
+    /// This operation is queued.
+    Queued(StoredOperation),
+    /// The template after the change.
+    Changed(Box<StoredTemplate>),
+    /// The account has no such template.
+    NoTemplate,
+    /// The account is not connected to a provider.
+    NotConnected,
+    /// The template is at this revision, which is not an expected one.
+    RevisionMismatch(u64),
+    /// The state of the template does not allow it; a sentence says why.
+    NotPossible(&'static str),
 }
 
 /// An operation.

@@ -134,6 +134,8 @@ pub struct StoredTemplate {
     pub quality: Quality,
     /// The reviewer's reason for the decision on the newest version.
     pub reason: Option<String>,
+    /// Who decided on the newest version: a reviewer, or the service for a script or a provider.
+    pub decided_by: Option<Actor>,
     /// Increases with every event of the template.
     pub revision: u64,
     /// When it was created.
@@ -155,9 +157,10 @@ impl StoredTemplate {
             version.content,
         );
         let state = State { version: version.number, newest_status: version.status, ..self.state };
+        let decided_by = version.decision.as_ref().map(|decision| decision.by);
         let reason = version.decision.and_then(|decision| decision.reason);
         let previous_category = version.previous_category;
-        Self { template, state, previous_category, reason, ..self.clone() }
+        Self { template, state, previous_category, reason, decided_by, ..self.clone() }
     }
 }
 

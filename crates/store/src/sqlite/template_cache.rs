@@ -142,6 +142,7 @@ mod tests {
             announced_category: None,
             quality: Quality::Unknown,
             reason: None,
+            decided_by: None,
             revision: 1,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,

@@ -30,7 +30,7 @@ use crate::{
     CreateOutcome, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict, NewTemplate,
     ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
-    encoding::{LookupKeys, idempotency_hash, text_hash, unique_key_hash},
+    encoding::{LookupKeys, actor_from_key, idempotency_hash, text_hash, unique_key_hash},
 };
 
 #[async_trait]
@@ -260,6 +260,7 @@ fn stored(row: &Row<'_>) -> Result<StoredTemplate, StoreError> {
         quality: optional(row, CHECKED_COLUMNS + 2, |value: String| Quality::parse(&value))?
             .unwrap_or(Quality::Unknown),
         reason: row.get(13)?,
+        decided_by: optional(row, 20, actor_from_key)?,
         revision: number(row, 14)?,
         created_at: timestamp(row, 15)?,
         updated_at: timestamp(row, 16)?,

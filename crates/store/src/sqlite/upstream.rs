@@ -1,5 +1,6 @@
 //! SQL for connected accounts: their connections, leases and budgets.
 
+mod actions;
 mod hints;
 mod mirror;
 mod observations;
@@ -37,7 +38,7 @@ use crate::{
 #[async_trait]
 impl UpstreamStore for SqliteStore {
     async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError> {
-        self.writer.write(move |batch| connect(batch.connection(), &new)).await
+        self.writer.write(move |batch| connect(batch, &new)).await
     }
 
     async fn disconnect_upstream(
@@ -45,7 +46,7 @@ impl UpstreamStore for SqliteStore {
         account: AccountId,
         by: Author,
     ) -> Result<bool, StoreError> {
-        self.writer.write(move |batch| disconnect(batch.connection(), account, by)).await
+        self.writer.write(move |batch| disconnect(batch, account, by)).await
     }
 
     async fn change_connection(
@@ -268,7 +269,8 @@ fn leased(connection: &Connection, fence: Fence) -> Result<Option<UpstreamConnec
     Ok(find(connection, condition, &values)?.into_iter().next())
 }
 
-fn connect(connection: &Connection, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
+fn connect(batch: &mut Batch<'_>, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
+    let connection = batch.connection();
     let account = accounts::one(connection, new.account)?;
     let is_connected = one(connection, new.account)?.is_some();
     if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
@@ -291,14 +293,18 @@ fn connect(connection: &Connection, new: &NewConnection) -> Result<ConnectOutcom
             millis(new.by.at),
         ])?;
     audit::append(connection, new.account, AuditedChange::UpstreamConnected(new), new.by)?;
+    // Cached accounts have another review now.
+    batch.credentials_changed();
     Ok(ConnectOutcome::Connected)
 }
 
-fn disconnect(connection: &Connection, account: AccountId, by: Author) -> Result<bool, StoreError> {
+fn disconnect(batch: &mut Batch<'_>, account: AccountId, by: Author) -> Result<bool, StoreError> {
+    let connection = batch.connection();
     let Some(before) = one(connection, account)? else { return Ok(false) };
     delete_account(connection, account)?;
     let change = AuditedChange::UpstreamDisconnected { waba: &before.waba };
     audit::append(connection, account, change, by)?;
+    batch.credentials_changed();
     Ok(true)
 }
 
@@ -359,6 +365,9 @@ fn apply_change(
                 .execute([own])?
         }
     };
+    for reason in change.ended_reasons() {
+        operations::release_held(connection, account, *reason, by.at)?;
+    }
     let audited = AuditedChange::UpstreamChanged { change: change.as_str() };
     audit::append(connection, account, audited, by)?;
     if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {

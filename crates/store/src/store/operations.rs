@@ -2,12 +2,15 @@
 
 use async_trait::async_trait;
 use galley_domain::{
-    id::AccountId,
+    id::{AccountId, TemplateId},
     upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
 };
 use jiff::Timestamp;
 
-use crate::{Fence, Fenced, NewOperation, StoreError, StoredOperation};
+use crate::{
+    Author, Fence, Fenced, NewOperation, StoreError, StoredOperation, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
+};
 
 /// Manages operations. A lease on the connection is the right to work on them:
 /// [`lease_connection`](crate::UpstreamStore::lease_connection) makes calls and probes of earlier
@@ -70,6 +73,46 @@ pub trait OperationStore: Send + Sync {
         reason: HeldReason,
         at: Timestamp,
     ) -> Result<Fenced<u64>, StoreError>;
+
+    /// Ends a queued or held operation without a call, because the provider already has what it
+    /// wants. The template of the provider will be read. `None` if the operation is in another state.
+    async fn skip_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
+
+    /// The newest operation of a template, even if that is deleted.
+    async fn newest_operation(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+    ) -> Result<Option<StoredOperation>, StoreError>;
+
+    /// The newest operation of each of these templates; those without one are left out.
+    async fn operations_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<StoredOperation>, StoreError>;
+
+    /// Does what a person asks for a template. A queued operation supersedes the earlier ones, except
+    /// those whose call has begun.
+    async fn act_upstream(
+        &self,
+        change: TemplateChange,
+        action: UpstreamAction,
+    ) -> Result<UpstreamActionOutcome, StoreError>;
+
+    /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
+    /// call has begun; returns how many.
+    async fn abandon_operations(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        by: Author,
+    ) -> Result<u64, StoreError>;
 
     /// Queues a refused, held or conflicting operation again; `None` if it is in another state.
     async fn retry_operation(

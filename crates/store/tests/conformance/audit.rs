@@ -71,7 +71,8 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     poll_events sample session statistics template template_with_text translations upload version versions \
     accounts_with_due_steps emulated_app emulator_clock endpoints_with_statuses faults messages review_rules \
     webhook webhooks webhooks_with_work connection connection_by_hook connections \
-    connections_with_work mirror_of mirrored mirrored_document mirrored_template open_operations operations templates_to_read";
+    connections_with_work mirror_of mirrored mirrored_document mirrored_template newest_operation open_operations operations \
+    operations_of templates_to_read";
 
 /// Methods of emulator accounts, which are for tests only.
 const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault decide_fault \
@@ -80,9 +81,9 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 
 /// Methods of workers that follow a provider, and of the operations that they make. Their changes are
 /// events.
-const UPSTREAM: &str = "begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
+const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
     record_absent record_call record_hints record_page record_probe record_read release_connection \
-    release_operations retry_operation set_degraded take_call";
+    release_operations retry_operation set_degraded skip_operation take_call";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \

@@ -74,6 +74,7 @@ async fn delete_templates(context: &CommandContext, account: &Account) -> anyhow
             return Ok(deleted);
         }
         let count = ids.len();
+        // Not the effective review: the templates at the provider of a connected account stay.
         let (review, actor) = (account.review, Actor::Operator);
         let delete =
             context.store.delete_templates(account.id, ids, review, actor, None, context.now);

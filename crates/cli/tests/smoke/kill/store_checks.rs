@@ -159,6 +159,7 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
         EventType::CategoryAnnounced => Trigger::AnnounceCategory,
         EventType::WebhookDisabled
         | EventType::Submitted
+        | EventType::ReviewPassed
         | EventType::UpstreamRefused
         | EventType::Drifted
         | EventType::Gone

@@ -2,6 +2,9 @@
 
 use super::*;
 
+const REVIEWS: [Review; 5] =
+    [Review::Auto, Review::Manual, Review::Scripted, Review::Provider, Review::InHouseThenProvider];
+
 fn all_states() -> Vec<State> {
     let mut states = Vec::new();
     for newest_status in [Pending, Approved, Rejected] {
@@ -24,7 +27,7 @@ fn all_states() -> Vec<State> {
 #[test]
 fn at_most_one_row_applies_to_a_state_and_trigger() {
     for state in all_states() {
-        for review in [Review::Auto, Review::Manual, Review::Scripted] {
+        for review in REVIEWS {
             let mut possible = state.possible_triggers(review);
             let before = possible.len();
             possible.dedup();
@@ -46,7 +49,7 @@ fn exactly_the_possible_triggers_succeed() {
     for state in all_states() {
         for value in Trigger::VALUES {
             let trigger = Trigger::parse(value).unwrap();
-            for review in [Review::Auto, Review::Manual, Review::Scripted] {
+            for review in REVIEWS {
                 let is_possible = state.possible_triggers(review).contains(&trigger);
                 assert_eq!(
                     state.apply(trigger, review).is_ok(),
@@ -156,4 +159,41 @@ fn an_edit_in_place_leaves_no_version_live_until_it_is_approved() {
         let (approved, _) = edited.apply(Trigger::Approve, Review::Scripted).unwrap();
         assert_eq!(approved.live_version(), Some(2));
     }
+}
+
+#[test]
+fn a_provider_owns_status_and_holds_of_the_templates_of_a_connected_account() {
+    use Trigger::{Approve, Delete, Edit, Reject};
+    for state in all_states() {
+        let possible = state.possible_triggers(Review::Provider);
+        assert!(possible.iter().all(|it| [Edit, Delete].contains(it)), "{state:?} {possible:?}");
+        let possible = state.possible_triggers(Review::InHouseThenProvider);
+        let reviewed = [Edit, Approve, Reject, Delete];
+        assert!(possible.iter().all(|it| reviewed.contains(it)), "{state:?} {possible:?}");
+        for review in [Review::Provider, Review::InHouseThenProvider] {
+            assert!(state.apply(Delete, review).is_ok(), "{state:?}");
+            if let Ok((edited, event)) = state.apply(Edit, review) {
+                assert_eq!((edited.newest_status, event), (Pending, EventType::Edited));
+                assert_eq!(edited.approved_version, state.approved_version);
+            }
+        }
+    }
+    assert_eq!(State::initial(Review::Provider), State::initial(Review::Manual));
+}
+
+#[test]
+fn a_reviewer_of_a_connected_account_passes_a_version_on_and_rejects_it_for_good() {
+    let review = Review::InHouseThenProvider;
+    let pending = State::initial(review);
+    let (passed, event) = pending.apply(Trigger::Approve, review).unwrap();
+    assert_eq!((passed, event), (pending, EventType::ReviewPassed));
+    let (rejected, event) = pending.apply(Trigger::Reject, review).unwrap();
+    assert_eq!((rejected.status(), event), (Rejected, EventType::Rejected));
+    assert!(rejected.apply(Trigger::Approve, review).is_err());
+    // The provider shows another content as approved.
+    let drifted = State { newest_status: Approved, ..pending };
+    let (passed, _) = drifted.apply(Trigger::Approve, review).unwrap();
+    assert_eq!(passed, drifted, "only the provider makes a version live");
+    let approved = State { approved_version: Some(1), ..drifted };
+    assert!(approved.apply(Trigger::Approve, review).is_err());
 }

@@ -114,7 +114,7 @@ impl<S> Caller<S> {
             account: self.account.id,
             id,
             expected: None,
-            review: self.account.review,
+            review: self.account.effective_review(),
             actor: Actor::Token(self.token),
             trace: self.trace,
             at: app.clock().now(),

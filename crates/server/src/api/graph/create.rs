@@ -107,7 +107,7 @@ pub(super) fn new_template(
     let account = caller.account.id;
     NewTemplate {
         account,
-        review: caller.account.review,
+        review: caller.account.effective_review(),
         phone: None,
         unique_key: (WHATSAPP.unique_key)(account, template.name(), template.language()),
         translation_group: Some(TranslationGroup::of(account, template.name())),

@@ -54,7 +54,7 @@ async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Res
         ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
     let ids = ids?;
     caller.strike_template(app, Call::Delete, ids[0]).await?;
-    let (account, review) = (caller.account.id, caller.account.review);
+    let (account, review) = (caller.account.id, caller.account.effective_review());
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let deleted = app.store().delete_templates(account, ids, review, actor, caller.trace, at);
     outcomes::deleted(deleted.await?).map(drop)
@@ -107,7 +107,7 @@ async fn delete_all_languages(
     name: &str,
 ) -> Result<(), Problem> {
     caller.strike(app, Call::Delete, Some(name)).await?;
-    let (account, review) = (caller.account.id, caller.account.review);
+    let (account, review) = (caller.account.id, caller.account.effective_review());
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let deleted = app.store().delete_translations(account, name, review, actor, caller.trace, at);
     if outcomes::deleted(deleted.await?)?.is_empty() {

@@ -39,6 +39,7 @@ fn stored(id: u64, allow_category_change: bool) -> StoredTemplate {
         announced_category: None,
         quality: Quality::Unknown,
         reason: None,
+        decided_by: None,
         revision: 3,
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,

@@ -2,16 +2,18 @@
 
 use async_trait::async_trait;
 use galley_domain::{
-    id::AccountId,
+    id::{AccountId, TemplateId},
     upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
 };
 use jiff::Timestamp;
 
-use super::{leased_with_account, mirror, observations::write_change, one};
+use super::{actions, leased_with_account, mirror, observations::write_change, one};
 use crate::{
-    Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
+    Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, called, operation as decode, stored_error,
+        FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS, called, next_dirty,
+        operation as decode, stored_error,
     },
     postgres::{
         PostgresStore,
@@ -91,6 +93,59 @@ impl OperationStore for PostgresStore {
         transact!(self, tx => release(tx, fence, reason, at))
     }
 
+    async fn skip_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        transact!(self, tx => skip(tx, fence, id, at))
+    }
+
+    async fn newest_operation(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        let values: Values<'_> = &[&key(account.get()), &key(template.get())];
+        let row = self.pools.read_one(&select(NEWEST), values).await?;
+        row.as_ref().map(decode).transpose()
+    }
+
+    async fn operations_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let statement = select(
+            "o.account_id = $1 AND o.template_id = ANY($2) AND NOT EXISTS (SELECT 1 \
+             FROM upstream_operation n WHERE n.account_id = $1 AND \
+             n.template_id = o.template_id AND n.id > o.id) \
+             ORDER BY array_position($2, o.template_id)",
+        );
+        let templates: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
+        let connection = self.acquire_for(ReadKind::List, account).await?;
+        let rows = connection.query(&statement, &[&key(account.get()), &templates]).await?;
+        rows.iter().map(decode).collect()
+    }
+
+    async fn act_upstream(
+        &self,
+        change: TemplateChange,
+        action: UpstreamAction,
+    ) -> Result<UpstreamActionOutcome, StoreError> {
+        transact!(self, tx => actions::act(tx, &change, action))
+    }
+
+    async fn abandon_operations(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        by: Author,
+    ) -> Result<u64, StoreError> {
+        transact!(self, tx => abandon(tx, account, template, by))
+    }
+
     async fn retry_operation(
         &self,
         account: AccountId,
@@ -100,6 +155,9 @@ impl OperationStore for PostgresStore {
         transact!(self, tx => retry(tx, account, id, at))
     }
 }
+
+/// The newest operation of a template (`$2`) of an account (`$1`).
+const NEWEST: &str = "o.account_id = $1 AND o.template_id = $2 ORDER BY o.id DESC LIMIT 1";
 
 fn select(condition: &str) -> String {
     format!("SELECT {OPERATION_COLUMNS} FROM upstream_operation o WHERE {condition}")
@@ -124,8 +182,51 @@ async fn by_id(
     Ok(found.into_iter().next())
 }
 
+/// The newest operation of a template.
+pub(super) async fn newest(
+    transaction: &Transaction,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let values: Values<'_> = &[&key(account.get()), &key(template.get())];
+    Ok(find(transaction, NEWEST, values).await?.into_iter().next())
+}
+
+/// The unfinished operations of a template, oldest first.
+pub(super) async fn unfinished(
+    transaction: &Transaction,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Vec<StoredOperation>, StoreError> {
+    let condition = format!(
+        "o.account_id = $1 AND o.template_id = $2 AND o.{UNFINISHED_OPERATIONS} ORDER BY o.id"
+    );
+    find(transaction, &condition, &[&key(account.get()), &key(template.get())]).await
+}
+
+/// Supersedes the operations of a template whose calls have not begun; returns how many.
+pub(super) async fn supersede(
+    transaction: &Transaction,
+    account: AccountId,
+    template: TemplateId,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for earlier in unfinished(transaction, account, template).await? {
+        let superseded = earlier.operation.superseded();
+        if superseded != earlier.operation {
+            write(transaction, &earlier.moved(superseded, at)).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// Writes the state of an operation.
-async fn write(transaction: &Transaction, operation: &StoredOperation) -> Result<(), StoreError> {
+pub(super) async fn write(
+    transaction: &Transaction,
+    operation: &StoredOperation,
+) -> Result<(), StoreError> {
     let update = "UPDATE upstream_operation SET state = $2, held_reason = $3, held_until = $4, \
                   attempts = $5, error = $6, sent_at = $7, updated_at = $8 WHERE id = $1";
     let values: Values<'_> = &[
@@ -145,23 +246,26 @@ async fn queue(
     transaction: &mut Transaction,
     new: NewOperation,
 ) -> Result<Option<u64>, StoreError> {
-    let NewOperation { account, template, version, kind, at } = new;
+    let account = new.account;
     if !transaction.lock(account).await? || one(transaction, account).await?.is_none() {
         return Ok(None);
     }
+    insert(transaction, new).await.map(Some)
+}
+
+/// Queues an operation of a connected and locked account, and supersedes the earlier ones.
+pub(super) async fn insert(
+    transaction: &Transaction,
+    new: NewOperation,
+) -> Result<u64, StoreError> {
+    let NewOperation { account, template, version, kind, at } = new;
+    supersede(transaction, account, template, at).await?;
     let (own, template) = (key(account.get()), key(template.get()));
-    let condition = "o.account_id = $1 AND o.template_id = $2";
-    for earlier in find(transaction, condition, &[&own, &template]).await? {
-        let superseded = earlier.operation.superseded();
-        if superseded != earlier.operation {
-            write(transaction, &earlier.moved(superseded, at)).await?;
-        }
-    }
     let insert = "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
                   created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $5) RETURNING id";
     let values: Values<'_> = &[&own, &template, &key(version), &kind.as_str(), &millis(at)];
     let row = transaction.query_one(insert, values).await?;
-    row.map(|row| number(&row, 0)).transpose()
+    row.map_or(Ok(0), |row| number(&row, 0))
 }
 
 async fn begin(
@@ -261,15 +365,63 @@ async fn release(
     if leased_with_account(transaction, fence).await?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
+    release_held(transaction, fence.account, reason, at).await.map(Fenced::Done)
+}
+
+/// Queues the operations again that were held for a reason which has ended; returns how many.
+pub(super) async fn release_held(
+    transaction: &Transaction,
+    account: AccountId,
+    reason: HeldReason,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
     let condition = "o.account_id = $1 AND o.state = 'held'";
     let mut released = 0;
-    for held in find(transaction, condition, &[&key(fence.account.get())]).await? {
+    for held in find(transaction, condition, &[&key(account.get())]).await? {
         if let Some(next) = held.operation.released(reason) {
             write(transaction, &held.moved(next, at)).await?;
             released += 1;
         }
     }
-    Ok(Fenced::Done(released))
+    Ok(released)
+}
+
+async fn abandon(
+    transaction: &mut Transaction,
+    account: AccountId,
+    template: TemplateId,
+    by: Author,
+) -> Result<u64, StoreError> {
+    if !transaction.lock(account).await? {
+        return Ok(0);
+    }
+    supersede(transaction, account, template, by.at).await
+}
+
+async fn skip(
+    transaction: &mut Transaction,
+    fence: Fence,
+    id: u64,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased_with_account(transaction, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let account = fence.account;
+    let Some(before) = by_id(transaction, account, id).await? else {
+        return Ok(Fenced::Done(None));
+    };
+    let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
+    // The version that the provider has is now another one.
+    for mut row in mirror::of_template_in(transaction, account, before.template).await? {
+        if row.is_present() {
+            row.dirty_at = Some(next_dirty(row.dirty_at, at));
+            mirror::write(transaction, account, &row, None);
+        }
+    }
+    let after = before.moved(next, at);
+    write(transaction, &after).await?;
+    Ok(Fenced::Done(Some(after)))
 }
 
 async fn retry(

@@ -8,11 +8,13 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
 
-use super::{leased, mirror, observations::write_change, one};
+use super::{actions, leased, mirror, observations::write_change, one};
 use crate::{
-    Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
+    Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, called, operation as decode, stored_error,
+        FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS, called, next_dirty,
+        operation as decode, stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -91,6 +93,57 @@ impl OperationStore for SqliteStore {
         self.writer.write(move |batch| release(batch.connection(), fence, reason, at)).await
     }
 
+    async fn skip_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.writer.write(move |batch| skip(batch.connection(), fence, id, at)).await
+    }
+
+    async fn newest_operation(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        self.point_readers.read(|connection| newest(connection, account, template))
+    }
+
+    async fn operations_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let read = move |connection: &Connection| {
+            let mut found = Vec::new();
+            for id in &templates {
+                found.extend(newest(connection, account, *id)?);
+            }
+            Ok(found)
+        };
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn act_upstream(
+        &self,
+        change: TemplateChange,
+        action: UpstreamAction,
+    ) -> Result<UpstreamActionOutcome, StoreError> {
+        self.writer.write(move |batch| actions::act(batch, &change, action)).await
+    }
+
+    async fn abandon_operations(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        by: Author,
+    ) -> Result<u64, StoreError> {
+        self.writer
+            .write(move |batch| supersede(batch.connection(), account, template, by.at))
+            .await
+    }
+
     async fn retry_operation(
         &self,
         account: AccountId,
@@ -126,8 +179,52 @@ fn by_id(
     Ok(found.into_iter().next())
 }
 
+/// The newest operation of a template.
+pub(super) fn newest(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let condition = "o.account_id = ?1 AND o.template_id = ?2 ORDER BY o.id DESC LIMIT 1";
+    let found = find(connection, condition, &[&key(account.get()), &key(template.get())])?;
+    Ok(found.into_iter().next())
+}
+
+/// The unfinished operations of a template, oldest first.
+pub(super) fn unfinished(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Vec<StoredOperation>, StoreError> {
+    let condition = format!(
+        "o.account_id = ?1 AND o.template_id = ?2 AND o.{UNFINISHED_OPERATIONS} ORDER BY o.id"
+    );
+    find(connection, &condition, &[&key(account.get()), &key(template.get())])
+}
+
+/// Supersedes the operations of a template whose calls have not begun; returns how many.
+pub(super) fn supersede(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for earlier in unfinished(connection, account, template)? {
+        let superseded = earlier.operation.superseded();
+        if superseded != earlier.operation {
+            write(connection, &earlier.moved(superseded, at))?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// Writes the state of an operation.
-fn write(connection: &Connection, operation: &StoredOperation) -> Result<(), StoreError> {
+pub(super) fn write(
+    connection: &Connection,
+    operation: &StoredOperation,
+) -> Result<(), StoreError> {
     connection
         .prepare_cached(
             "UPDATE upstream_operation SET state = ?2, held_reason = ?3, held_until = ?4, \
@@ -147,25 +244,24 @@ fn write(connection: &Connection, operation: &StoredOperation) -> Result<(), Sto
 }
 
 fn queue(connection: &Connection, new: NewOperation) -> Result<Option<u64>, StoreError> {
-    let NewOperation { account, template, version, kind, at } = new;
-    if one(connection, account)?.is_none() {
+    if one(connection, new.account)?.is_none() {
         return Ok(None);
     }
+    insert(connection, new).map(Some)
+}
+
+/// Queues an operation of a connected account, and supersedes the earlier ones.
+pub(super) fn insert(connection: &Connection, new: NewOperation) -> Result<u64, StoreError> {
+    let NewOperation { account, template, version, kind, at } = new;
+    supersede(connection, account, template, at)?;
     let own = key(account.get());
-    let condition = "o.account_id = ?1 AND o.template_id = ?2";
-    for earlier in find(connection, condition, &[&own, &key(template.get())])? {
-        let superseded = earlier.operation.superseded();
-        if superseded != earlier.operation {
-            write(connection, &earlier.moved(superseded, at))?;
-        }
-    }
     connection
         .prepare_cached(
             "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
              created_at, updated_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?5)",
         )?
         .execute(params![own, key(template.get()), key(version), kind.as_str(), millis(at)])?;
-    Ok(u64::try_from(connection.last_insert_rowid()).ok())
+    Ok(u64::try_from(connection.last_insert_rowid()).unwrap_or_default())
 }
 
 fn begin(
@@ -264,15 +360,49 @@ fn release(
     if leased(connection, fence)?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
+    release_held(connection, fence.account, reason, at).map(Fenced::Done)
+}
+
+fn skip(
+    connection: &Connection,
+    fence: Fence,
+    id: u64,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased(connection, fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let account = fence.account;
+    let Some(before) = by_id(connection, account, id)? else { return Ok(Fenced::Done(None)) };
+    let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
+    // The version that the provider has is now another one.
+    for mut row in mirror::of_templates(connection, account, &[before.template])? {
+        if row.is_present() {
+            row.dirty_at = Some(next_dirty(row.dirty_at, at));
+            mirror::write(connection, account, &row, None)?;
+        }
+    }
+    let after = before.moved(next, at);
+    write(connection, &after)?;
+    Ok(Fenced::Done(Some(after)))
+}
+
+/// Queues the operations again that were held for a reason which has ended; returns how many.
+pub(super) fn release_held(
+    connection: &Connection,
+    account: AccountId,
+    reason: HeldReason,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
     let condition = "o.account_id = ?1 AND o.state = 'held'";
     let mut released = 0;
-    for held in find(connection, condition, &[&key(fence.account.get())])? {
+    for held in find(connection, condition, &[&key(account.get())])? {
         if let Some(next) = held.operation.released(reason) {
             write(connection, &held.moved(next, at))?;
             released += 1;
         }
     }
-    Ok(Fenced::Done(released))
+    Ok(released)
 }
 
 fn retry(

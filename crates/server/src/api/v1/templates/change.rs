@@ -145,7 +145,7 @@ fn change<S>(
         account: caller.account.id,
         id: caller.template_id()?,
         expected,
-        review: caller.account.review,
+        review: caller.account.effective_review(),
         actor: Actor::Token(caller.token),
         trace: caller.trace,
         at: app.clock().now(),

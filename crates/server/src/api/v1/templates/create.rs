@@ -52,7 +52,7 @@ pub(super) async fn create(
         Ok(NamedTemplate { template, unique_key, translation_group }) => {
             let new = NewTemplate {
                 account,
-                review: caller.account.review,
+                review: caller.account.effective_review(),
                 phone: caller.phone_number_id,
                 unique_key,
                 translation_group,

@@ -151,7 +151,7 @@ impl ConflictChecks<'_> {
         let check = || Edit::check(document, rulebook, &stored.template);
         let (edit, warnings) = self.app.admission().process(self.bytes, check).await;
         let mut result = CheckResult::new(edit.as_ref().err(), warnings, None);
-        if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.review) {
+        if let Err(refusal) = stored.state.apply(Trigger::Edit, self.account.effective_review()) {
             let problem = Problem::invalid_transition(Trigger::Edit.as_str(), &refusal);
             result.violations.push(violation("", Rule::MoveNotPossible, problem.detail_text()));
         }

@@ -70,7 +70,7 @@ export const template = {
     'template.category_changed': 'Category changed', 'template.category_announced': 'Category change announced',
     'template.archived': 'Archived', 'template.unarchived': 'Unarchived', 'template.flagged': 'Flagged', 'template.quality_changed': 'Quality changed',
     'template.submitted': 'In review at the provider', 'template.upstream_refused': 'Refused by the provider',
-    'template.drifted': 'Content differs at the provider', 'template.gone': 'Gone at the provider',
+    'template.review_passed': 'Approved, to be submitted', 'template.drifted': 'Content differs at the provider', 'template.gone': 'Gone at the provider',
   }),
   reason: 'Reason',
   reasonHint: 'Shown with the template and in its events.',

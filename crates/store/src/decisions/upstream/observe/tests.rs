@@ -57,6 +57,7 @@ fn stored(state: State) -> StoredTemplate {
         announced_category: None,
         quality: Quality::Unknown,
         reason: None,
+        decided_by: None,
         revision: 4,
         created_at: time(0),
         updated_at: time(0),

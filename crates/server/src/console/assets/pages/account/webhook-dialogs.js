@@ -10,8 +10,8 @@ import { marked } from '../../ui/text.js';
 
 const TYPES = ['template.created', 'template.edited', 'template.approved', 'template.rejected', 'template.paused', 'template.resumed',
   'template.disabled', 'template.deleted', 'template.category_changed', 'template.category_announced', 'template.archived',
-  'template.unarchived', 'template.flagged', 'template.quality_changed', 'template.submitted', 'template.upstream_refused',
-  'template.drifted', 'template.gone', 'upstream.degraded', 'upstream.recovered', 'webhook.disabled'];
+  'template.unarchived', 'template.flagged', 'template.quality_changed', 'template.review_passed', 'template.submitted',
+  'template.upstream_refused', 'template.drifted', 'template.gone', 'upstream.degraded', 'upstream.recovered', 'webhook.disabled'];
 
 /** @param {(value?: any) => void} close @param {string} action @param {boolean} busy */
 const foot = (close, action, busy) => html`<footer class="dialog-foot">

@@ -1,0 +1,203 @@
+//! Which operation a change of a template causes at the provider, and what a person may ask for.
+
+use galley_domain::{
+    template::{Review, Status},
+    upstream::{HeldReason, OperationKind},
+};
+
+use crate::{
+    Actor, ConnectionChange, MirroredTemplate, StoredOperation, StoredTemplate, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
+};
+
+/// Operations that a later one can supersede, or has to wait for, as an SQL condition.
+pub(crate) const UNFINISHED_OPERATIONS: &str = "state NOT IN ('done', 'superseded')";
+
+/// What the provider has of a template, as far as it is known.
+pub(crate) struct Provided<'a> {
+    /// The rows of the mirror that belong to the template.
+    pub(crate) rows: &'a [MirroredTemplate],
+    /// The unfinished operations of the template, oldest first.
+    pub(crate) operations: &'a [StoredOperation],
+}
+
+impl Provided<'_> {
+    /// The row of the template that the provider has.
+    fn present(&self) -> Option<&MirroredTemplate> {
+        self.rows.iter().find(|row| row.is_present())
+    }
+
+    fn is_uncertain(&self) -> bool {
+        let is_uncertain = |it: &StoredOperation| {
+            it.operation.kind != OperationKind::Delete && it.operation.state.is_uncertain()
+        };
+        self.operations.iter().any(is_uncertain)
+    }
+
+    /// What submits a version. A create whose outcome is not known comes first, so that the version
+    /// is an edit.
+    pub(crate) fn submission(&self) -> OperationKind {
+        if self.present().is_some() || self.is_uncertain() {
+            OperationKind::Edit
+        } else {
+            OperationKind::Create
+        }
+    }
+
+    /// Whether a deleted template has to be deleted at the provider. It does not if no call was ever
+    /// made that may have created it.
+    pub(crate) fn needs_deletion(&self) -> bool {
+        let was_sent = |it: &StoredOperation| {
+            let operation = &it.operation;
+            operation.kind != OperationKind::Delete
+                && !operation.state.is_settled()
+                && operation.attempts > 0
+        };
+        self.present().is_some() || self.operations.iter().any(was_sent)
+    }
+}
+
+/// What an action does.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PlannedAction {
+    /// Queues an operation of the newest version.
+    Queue(OperationKind),
+    /// Queues this operation again.
+    Retry(Box<StoredOperation>),
+    /// Makes the content of this row a new version.
+    Accept(Box<MirroredTemplate>),
+    /// Ends the hold because of the category, which this row shows.
+    AcceptCategory(Box<MirroredTemplate>),
+}
+
+/// Plans an action on a stored template, or refuses it. `newest` is its newest operation.
+pub(crate) fn plan_action(
+    action: UpstreamAction,
+    change: &TemplateChange,
+    stored: Option<&StoredTemplate>,
+    provided: &Provided<'_>,
+    newest: Option<&StoredOperation>,
+) -> Result<PlannedAction, UpstreamActionOutcome> {
+    if let (Some(expected), Some(stored)) = (&change.expected, stored)
+        && !expected.contains(&stored.revision)
+    {
+        return Err(UpstreamActionOutcome::RevisionMismatch(stored.revision));
+    }
+    if action == UpstreamAction::Retry && (stored.is_some() || newest.is_some()) {
+        return retry(newest).map_err(UpstreamActionOutcome::NotPossible);
+    }
+    let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate)?;
+    let planned = match action {
+        UpstreamAction::Submit => submit(change.review, stored, provided),
+        UpstreamAction::Push => push(change.review, stored, provided),
+        UpstreamAction::Accept => accept(stored, provided),
+        UpstreamAction::Retry => retry(newest),
+    };
+    planned.map_err(UpstreamActionOutcome::NotPossible)
+}
+
+fn submit(
+    review: Review,
+    stored: &StoredTemplate,
+    provided: &Provided<'_>,
+) -> Result<PlannedAction, &'static str> {
+    let version = stored.state.version;
+    let is_under_way = |it: &StoredOperation| {
+        let is_submission = it.operation.kind != OperationKind::Delete;
+        is_submission && it.version == version && !it.operation.state.is_settled()
+    };
+    if provided.operations.iter().any(is_under_way) {
+        return Err("The newest version is already being submitted.");
+    }
+    if let Some(row) = provided.present() {
+        if row.drifted {
+            return Err("The content at the provider was changed there. Accept it, or push yours.");
+        }
+        // A template that was not read since its creation has the version that was created.
+        if row.version == Some(version) || row.content_key.is_none() {
+            return Err("The provider already has the newest version.");
+        }
+    }
+    released(review, stored)?;
+    Ok(PlannedAction::Queue(provided.submission()))
+}
+
+fn push(
+    review: Review,
+    stored: &StoredTemplate,
+    provided: &Provided<'_>,
+) -> Result<PlannedAction, &'static str> {
+    match (provided.present(), provided.rows.first()) {
+        (Some(row), _) if row.drifted => {}
+        (Some(row), _) if row.version == Some(stored.state.version) => {
+            return Err("The provider has the same content.");
+        }
+        (Some(_), _) | (None, None) => {
+            return Err("The content at the provider was not changed there. Submit yours.");
+        }
+        // It is gone at the provider.
+        (None, Some(_)) => {}
+    }
+    released(review, stored)?;
+    Ok(PlannedAction::Queue(provided.submission()))
+}
+
+fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAction, &'static str> {
+    match provided.present() {
+        None => Err("The provider does not have the template."),
+        Some(row) if row.drifted => Ok(PlannedAction::Accept(Box::new(row.clone()))),
+        Some(row) if is_category_held(stored) => {
+            Ok(PlannedAction::AcceptCategory(Box::new(row.clone())))
+        }
+        Some(_) => Err("The provider shows nothing that could be accepted."),
+    }
+}
+
+fn retry(newest: Option<&StoredOperation>) -> Result<PlannedAction, &'static str> {
+    let retried = newest.filter(|it| it.operation.retry().is_some());
+    let retried = retried.ok_or("The last operation is neither refused, in conflict nor held.")?;
+    Ok(PlannedAction::Retry(Box::new(retried.clone())))
+}
+
+/// Whether the provider changed the category of a template that does not allow it, so that it is on
+/// hold until a person accepts the category.
+pub(crate) fn is_category_held(stored: &StoredTemplate) -> bool {
+    stored.previous_category.is_some() && !stored.template.allow_category_change()
+}
+
+/// Refuses a version that the account's own reviewers have to approve first.
+fn released(review: Review, stored: &StoredTemplate) -> Result<(), &'static str> {
+    if review != Review::InHouseThenProvider || is_released(stored) {
+        Ok(())
+    } else {
+        Err("A reviewer has to approve the newest version first.")
+    }
+}
+
+/// Whether the newest version has passed a review: the provider approved it, or it was decided on and
+/// not rejected.
+fn is_released(stored: &StoredTemplate) -> bool {
+    let state = &stored.state;
+    let is_approved = state.approved_version == Some(state.version);
+    is_approved || (stored.decided_by.is_some() && state.newest_status != Status::Rejected)
+}
+
+impl StoredTemplate {
+    /// Whether a person, not a script or a provider, decided on the newest version.
+    pub(crate) fn has_own_decision(&self) -> bool {
+        matches!(self.decided_by, Some(Actor::Token(_) | Actor::Operator))
+    }
+}
+
+impl ConnectionChange {
+    /// The reasons for which no operation is held any more after the change.
+    pub(crate) fn ended_reasons(&self) -> &'static [HeldReason] {
+        match self {
+            Self::Token(..) | Self::Resumed => &[HeldReason::Credentials, HeldReason::Restricted],
+            Self::AppSecret(_) | Self::Hook(_) | Self::Paused => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

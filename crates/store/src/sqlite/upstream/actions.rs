@@ -1,0 +1,98 @@
+//! What changes of templates and people queue at the provider.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    upstream::OperationKind,
+};
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use super::{mirror, one, operations};
+use crate::{
+    NewOperation, StoreError, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    decisions::upstream::{PlannedAction, Provided, plan_action},
+    sqlite::{columns::key, templates, writer::Batch},
+};
+
+/// Whether an account is connected.
+fn is_connected(connection: &Connection, account: AccountId) -> Result<bool, StoreError> {
+    let mut query = connection.prepare_cached("SELECT 1 FROM upstream WHERE account_id = ?1")?;
+    Ok(query.exists([key(account.get())])?)
+}
+
+/// Queues the submission of a version, if the account is connected.
+pub(in crate::sqlite) fn queue_submission(
+    connection: &Connection,
+    (account, template, version): (AccountId, TemplateId, u64),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    if is_connected(connection, account)? {
+        let rows = mirror::of_templates(connection, account, &[template])?;
+        let operations = operations::unfinished(connection, account, template)?;
+        let kind = Provided { rows: &rows, operations: &operations }.submission();
+        operations::insert(connection, NewOperation { account, template, version, kind, at })?;
+    }
+    Ok(())
+}
+
+/// Queues the deletion of a deleted template, if the provider may have it. Other operations of the
+/// template end.
+pub(in crate::sqlite) fn queue_deletion(
+    connection: &Connection,
+    (account, template, version): (AccountId, TemplateId, u64),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    if !is_connected(connection, account)? {
+        return Ok(());
+    }
+    let rows = mirror::of_templates(connection, account, &[template])?;
+    let operations = operations::unfinished(connection, account, template)?;
+    if (Provided { rows: &rows, operations: &operations }).needs_deletion() {
+        let kind = OperationKind::Delete;
+        operations::insert(connection, NewOperation { account, template, version, kind, at })?;
+    } else {
+        operations::supersede(connection, account, template, at)?;
+    }
+    Ok(())
+}
+
+pub(super) fn act(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    action: UpstreamAction,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    let TemplateChange { account, id, at, .. } = *change;
+    let connection = batch.connection();
+    if one(connection, account)?.is_none() {
+        return Ok(UpstreamActionOutcome::NotConnected);
+    }
+    let stored = templates::one(connection, account, id)?;
+    let rows = mirror::of_templates(connection, account, &[id])?;
+    let unfinished = operations::unfinished(connection, account, id)?;
+    let newest = operations::newest(connection, account, id)?;
+    let provided = Provided { rows: &rows, operations: &unfinished };
+    let planned = plan_action(action, change, stored.as_ref(), &provided, newest.as_ref());
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    match planned {
+        PlannedAction::Queue(kind) => {
+            let version = stored.map_or(0, |stored| stored.state.version);
+            operations::insert(
+                connection,
+                NewOperation { account, template: id, version, kind, at },
+            )?;
+        }
+        PlannedAction::Retry(retried) => {
+            if let Some(next) = retried.operation.retry() {
+                operations::write(connection, &retried.moved(next, at))?;
+            }
+        }
+        PlannedAction::Accept(_) | PlannedAction::AcceptCategory(_) => {
+            return Ok(UpstreamActionOutcome::NotPossible("Not available yet."));
+        }
+    }
+    let queued = operations::newest(connection, account, id)?;
+    Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, UpstreamActionOutcome::Queued))
+}
