@@ -52,6 +52,7 @@ mod conformance {
     pub(crate) mod upstream;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
+    pub(crate) mod upstream_submission;
     pub(crate) mod upstream_sweeps;
     pub(crate) mod webhooks;
 }
@@ -312,6 +313,26 @@ macro_rules! conformance {
                 operations_that_wait_for_credentials_continue_after_their_release,
                 a_template_that_is_being_deleted_is_not_imported_again,
                 operations_of_an_account_that_is_not_connected_are_not_queued,
+            }
+            upstream_submission {
+                queued,
+                a_connected_account_has_the_review_of_its_provider,
+                each_version_is_submitted_at_once_with_the_review_of_the_provider,
+                an_edit_waits_for_a_create_whose_outcome_is_unknown,
+                a_refused_change_and_a_replay_queue_nothing,
+                upserts_submit_what_they_create_and_edit,
+                a_reviewer_of_a_connected_account_submits_a_version_once,
+                clients_do_not_hold_templates_of_a_connected_account,
+                a_delete_is_queued_only_if_the_provider_may_have_the_template,
+                a_template_whose_create_was_lost_is_found_and_deleted,
+                a_name_is_created_again_after_its_delete,
+                several_deletes_are_queued_with_the_deletion,
+                a_person_submits_pushes_and_retries,
+                the_newest_operation_of_each_template_is_found,
+                an_unneeded_operation_ends_without_a_call,
+                abandoned_operations_are_not_made,
+                a_new_token_continues_what_waits_for_it,
+                nothing_is_queued_after_the_account_was_disconnected,
             }
             upstream_sweeps {
                 a_sweep_resumes_where_its_last_page_ended,

@@ -10,7 +10,10 @@ use std::iter;
 
 use galley_domain::{
     rulebook::Category,
-    template::lifecycle::{EventType, State, Trigger},
+    template::{
+        Review,
+        lifecycle::{EventType, InvalidTransition, State, Trigger},
+    },
 };
 use jiff::Timestamp;
 
@@ -18,7 +21,7 @@ pub(crate) use self::{
     deletions::{Initiator, deleted, plan_deletions},
     edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, plan_edit},
 };
-use super::{emulator::Emulation, events::NewEvent};
+use super::{emulator::Emulation, events::NewEvent, upstream::is_category_held};
 use crate::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
 
 /// A change that the state of the template allows.
@@ -52,11 +55,41 @@ pub(crate) fn plan(
     } else {
         before.state.apply(trigger, change.review)
     };
-    let (next, event) = applied.map_err(ChangeOutcome::InvalidTransition)?;
+    let (next, event) = applied
+        .and_then(|next| decided_refusal(trigger, change.review, &before).map_or(Ok(next), Err))
+        .map_err(|refusal| ChangeOutcome::InvalidTransition(undecided(refusal, change, &before)))?;
     let category = before.template.category();
     let emulated_at = emulation.map(|it| it.now);
     Ok(Planned { before, next, category, event, emulated_at })
 }
+
+/// Refuses a second decision on a version of a connected account. The version of any other account
+/// has another status after the first one.
+fn decided_refusal(
+    trigger: Trigger,
+    review: Review,
+    before: &StoredTemplate,
+) -> Option<InvalidTransition> {
+    let is_decision = DECISIONS.contains(&trigger) && review == Review::InHouseThenProvider;
+    (is_decision && before.decided_by.is_some()).then(|| InvalidTransition {
+        status: before.state.status(),
+        possible: before.state.possible_triggers(review),
+    })
+}
+
+/// A refusal that offers no second decision on a version of a connected account.
+fn undecided(
+    mut refusal: InvalidTransition,
+    change: &TemplateChange,
+    before: &StoredTemplate,
+) -> InvalidTransition {
+    if change.review == Review::InHouseThenProvider && before.decided_by.is_some() {
+        refusal.possible.retain(|trigger| !DECISIONS.contains(trigger));
+    }
+    refusal
+}
+
+const DECISIONS: [Trigger; 2] = [Trigger::Approve, Trigger::Reject];
 
 impl Planned {
     /// The category before the change, if the change replaces it.
@@ -64,9 +97,29 @@ impl Planned {
         Some(self.before.template.category()).filter(|before| *before != self.category)
     }
 
+    /// The category before the change as it is stored. An edit does not end the hold of a template
+    /// whose category the provider of the account has changed.
+    pub(crate) fn stored_previous_category(&self, review: Review) -> Option<Category> {
+        let held = || {
+            let before = &self.before;
+            before.previous_category.filter(|_| review.is_by_provider() && is_category_held(before))
+        };
+        self.previous_category().or_else(held)
+    }
+
     /// Whether the change is a reviewer's decision on the newest version, which stores its reason.
     pub(crate) fn is_decision(&self) -> bool {
-        matches!(self.event, EventType::Approved | EventType::Rejected)
+        matches!(self.event, EventType::Approved | EventType::Rejected | EventType::ReviewPassed)
+    }
+
+    /// The version that the change submits to the provider of a connected account.
+    pub(crate) fn submitted_version(&self, review: Review) -> Option<u64> {
+        let is_submitted = match self.event {
+            EventType::Edited => review.submits_at_once(),
+            EventType::ReviewPassed => true,
+            _ => false,
+        };
+        is_submitted.then_some(self.next.version)
     }
 
     /// Refuses a decision by the token that created the version, if the account needs a second

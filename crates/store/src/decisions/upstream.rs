@@ -17,8 +17,10 @@ pub(crate) use self::{
     },
     hints::{HintedTemplates, next_dirty},
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
-    operation::{FIRST_OPERATIONS, OPEN_OPERATIONS, OPERATION_COLUMNS, called, operation},
+    operation::{
+        Deleting, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, called, operation,
+    },
     row::{MIRROR_COLUMNS, mirrored, to_read},
-    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, plan_action},
+    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, is_category_held, plan_action},
     sweep::{FinishedSweep, MISSING, PRESENT, RecordedPage},
 };

@@ -24,7 +24,7 @@ use super::{
     pool::Values,
     templates,
     transaction::{Transaction, transact},
-    translations, upsert, versions,
+    translations, upsert, upstream, versions,
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
@@ -200,7 +200,7 @@ async fn write_version(
         &next.newest_status.as_str(),
         &next.approved_version.map(key),
         &planned.category.as_str(),
-        &planned.previous_category().map(Category::as_str),
+        &planned.stored_previous_category(change.review).map(Category::as_str),
         &content.as_deref(),
         &millis(change.at),
         &actor_key(change.actor),
@@ -276,6 +276,7 @@ fn changed(row: Option<&Row>) -> Result<ChangeOutcome, StoreError> {
     row.map(templates::stored).transpose().map(done)
 }
 
+/// Appends the events of a change, and queues what it submits to a provider.
 async fn append_events(
     transaction: &mut Transaction,
     change: &TemplateChange,
@@ -284,6 +285,10 @@ async fn append_events(
 ) -> Result<(), StoreError> {
     for event in planned.events(change, reason) {
         events::append(transaction, &event).await?;
+    }
+    if let Some(version) = planned.submitted_version(change.review) {
+        let submitted = (change.account, change.id, version);
+        upstream::queue_submission(transaction, submitted, change.at).await?;
     }
     Ok(())
 }

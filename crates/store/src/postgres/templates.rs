@@ -37,9 +37,9 @@ use crate::{
 #[async_trait]
 impl TemplateStore for PostgresStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        if new.review == Review::Scripted {
+        if new.review == Review::Scripted || new.review.is_by_provider() {
             let lookup_keys = LookupKeys::of(&new);
-            return transact!(self, tx => upsert::create_scripted(tx, &self.ids, &lookup_keys, &new));
+            return transact!(self, tx => upsert::create_alone(tx, &self.ids, &lookup_keys, &new));
         }
         self.create_queue.create(new).await
     }

@@ -16,6 +16,7 @@ use super::{
     pool::Values,
     templates::{ids_exhausted, record_in, with_unique_key},
     transaction::Transaction,
+    upstream,
 };
 use crate::{
     CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
@@ -78,9 +79,10 @@ async fn one(
     })
 }
 
-/// Creates a template that a script reviews, with its idempotency record. Such creates do not join
-/// the batches of the create queue, so that other creates need not look for scripts.
-pub(super) async fn create_scripted(
+/// Creates a template that a script or a provider reviews, with its idempotency record. Such creates
+/// do not join the batches of the create queue, so that other creates need not look for scripts and
+/// connections.
+pub(super) async fn create_alone(
     transaction: &mut Transaction,
     ids: &IdGenerator,
     lookup_keys: &LookupKeys,
@@ -146,6 +148,10 @@ async fn create(
     transaction.stored_bytes(new.account).add(bytes);
     let mut template = created(new, id, &state);
     events::append(transaction, &created_event(new, &template)).await?;
+    if new.review.submits_at_once() {
+        let submitted = (new.account, id, state.version);
+        upstream::queue_submission(transaction, submitted, new.at).await?;
+    }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(transaction, new, (id, state), emulation).await?;
     }

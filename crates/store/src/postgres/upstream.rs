@@ -16,6 +16,7 @@ use galley_domain::{
 };
 use jiff::{SignedDuration, Timestamp};
 
+pub(super) use self::actions::{queue_deletion, queue_submission};
 use super::{
     PostgresStore, accounts,
     columns::{key, millis, number},

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits, media, templates, translations, upsert, versions,
+    emulator, events, limits, media, templates, translations, upsert, upstream, versions,
     writer::Batch,
 };
 use crate::{
@@ -198,7 +198,7 @@ fn write_version(
         planned.next.newest_status.as_str(),
         planned.next.approved_version.map(key),
         planned.category.as_str(),
-        planned.previous_category().map(Category::as_str),
+        planned.stored_previous_category(change.review).map(Category::as_str),
         content.as_deref(),
         millis(change.at),
         actor_key(change.actor),
@@ -267,7 +267,8 @@ fn four_eyes_refusal(
     Ok(planned.four_eyes_refusal(row.value("four_eyes")?, row.actor("actor")?, change))
 }
 
-/// Appends the events of an edit or a review, and returns the changed template.
+/// Appends the events of an edit or a review, queues what it submits to a provider, and returns the
+/// changed template.
 fn finish(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
@@ -276,6 +277,10 @@ fn finish(
 ) -> Result<ChangeOutcome, StoreError> {
     for event in planned.events(change, reason) {
         events::append(batch, &event)?;
+    }
+    if let Some(version) = planned.submitted_version(change.review) {
+        let submitted = (change.account, change.id, version);
+        upstream::queue_submission(batch.connection(), submitted, change.at)?;
     }
     templates::update_checksum(batch.connection(), change.id)?;
     Ok(done(templates::one(batch.connection(), change.account, change.id)?))

@@ -16,6 +16,7 @@ use galley_domain::{
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, ToSql, params};
 
+pub(super) use self::actions::{queue_deletion, queue_submission};
 use super::{
     SqliteStore, accounts, audit,
     columns::{key, millis, number},

@@ -52,8 +52,8 @@ pub(crate) struct Observation<'a> {
     pub(crate) local: Option<&'a StoredTemplate>,
     /// Whether another template at the provider, which is not deleted, belongs to `local`.
     pub(crate) is_superseded: bool,
-    /// Whether the account has deleted the template and the provider is yet to learn it.
-    pub(crate) is_deleting: bool,
+    /// The template that the account has deleted, if the provider is yet to learn it.
+    pub(crate) deleting: Option<TemplateId>,
     pub(crate) at: Timestamp,
 }
 
@@ -222,7 +222,7 @@ impl<'a> Observation<'a> {
             // The delete at the provider finds the row by the template.
             template: match self.local() {
                 Some(local) => Some(local.id),
-                None => before.and_then(|before| before.template).filter(|_| self.is_deleting),
+                None => self.deleting,
             },
             name: without_nul(&remote.name),
             language: without_nul(&remote.language),
@@ -276,7 +276,7 @@ impl<'a> Observation<'a> {
     fn import(&self, observed: &mut Observed) {
         let category = Category::parse(&self.remote.category);
         let is_wanted =
-            !self.remote.status.is_deleted() && !self.is_deleting && self.local.is_none();
+            !self.remote.status.is_deleted() && self.deleting.is_none() && self.local.is_none();
         let (Some(category), true) = (category, is_wanted) else { return };
         let Some(document) = self.remote.document.as_deref() else {
             if let Source::Page(_) = self.source {

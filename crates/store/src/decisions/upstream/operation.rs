@@ -1,9 +1,11 @@
 //! Operations: how a row is decoded, and what the end of a call changes in mirror and account.
 
 use galley_domain::{
-    id::AccountId,
+    id::{AccountId, TemplateId},
     template::lifecycle::EventType,
-    upstream::{CallDone, Created, HeldReason, Operation, OperationKind, OperationState},
+    upstream::{
+        CallDone, Created, HeldReason, Operation, OperationKind, OperationState, RemoteTemplate,
+    },
 };
 use jiff::Timestamp;
 
@@ -14,15 +16,57 @@ use crate::{MirroredTemplate, StoreError, StoredOperation, StoredTemplate, store
 pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.kind, o.state, \
      o.held_reason, o.held_until, o.attempts, o.error, o.created_at, o.sent_at, o.updated_at";
 
-/// Operations that are not settled, as an SQL condition.
-pub(crate) const OPEN_OPERATIONS: &str =
-    "state IN ('queued', 'sending', 'unknown', 'probing', 'held')";
-
-/// Operations before which no other of their template is open, as an SQL condition.
+/// Operations before which no other of their template is open, as an SQL condition. The delete of an
+/// earlier template with the same name and language comes before a create, too.
 pub(crate) const FIRST_OPERATIONS: &str = "o.state IN ('queued', 'sending', 'unknown', 'probing', \
      'held') AND NOT EXISTS (SELECT 1 FROM upstream_operation e WHERE \
      e.account_id = o.account_id AND e.template_id = o.template_id AND e.id < o.id AND \
-     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AND \
+     (o.kind <> 'create' OR NOT EXISTS (SELECT 1 FROM upstream_operation e \
+     JOIN template former ON former.id = e.template_id JOIN template own ON \
+     own.id = o.template_id AND own.name = former.name AND own.language = former.language \
+     WHERE e.account_id = o.account_id AND e.kind = 'delete' AND e.id < o.id AND \
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held')))";
+
+/// The templates that the account has deleted and the provider is yet to delete.
+#[derive(Default)]
+pub(crate) struct Deleting(Vec<(TemplateId, Option<String>, Option<String>)>);
+
+impl Deleting {
+    /// The rows that [`add`](Self::add) reads, with `$1` as the account. The template itself may be
+    /// deleted for good.
+    pub(crate) const ROWS: &str = "SELECT o.template_id, t.name, t.language \
+         FROM upstream_operation o LEFT JOIN template t ON t.id = o.template_id \
+         WHERE o.account_id = $1 AND o.kind = 'delete' AND \
+         o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')";
+
+    /// Adds the template of a row.
+    pub(crate) fn add(&mut self, row: &impl StoredRow) -> Result<(), StoreError> {
+        let id = row.template_id("template_id")?;
+        self.0.push((id, row.value("name")?, row.value("language")?));
+        Ok(())
+    }
+
+    /// The deleted template that an observed one belongs to: by its row of the mirror, or by name and
+    /// language if the row is yet to be written and the account has no such template.
+    pub(crate) fn template(
+        &self,
+        before: Option<&MirroredTemplate>,
+        local: Option<&StoredTemplate>,
+        remote: &RemoteTemplate,
+    ) -> Option<TemplateId> {
+        let linked = before.and_then(|before| before.template);
+        let is_same = |it: &&(TemplateId, Option<String>, Option<String>)| match linked {
+            Some(linked) => it.0 == linked,
+            None => {
+                local.is_none()
+                    && it.1.as_ref() == Some(&remote.name)
+                    && it.2.as_ref() == Some(&remote.language)
+            }
+        };
+        self.0.iter().find(is_same).map(|it| it.0)
+    }
+}
 
 /// The operation in a row.
 pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreError> {
@@ -86,12 +130,35 @@ impl StoredOperation {
     }
 }
 
+/// What a row of the mirror has of the account's template, even if that is deleted: the delete at the
+/// provider finds the row.
+pub(crate) struct TemplateIdentity {
+    id: TemplateId,
+    name: String,
+    language: String,
+    category: String,
+}
+
+impl TemplateIdentity {
+    /// The columns that [`read`](Self::read) reads.
+    pub(crate) const COLUMNS: &str = "id, name, language, category";
+
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.template_id("id")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+            category: row.value("category")?,
+        })
+    }
+}
+
 /// The row of the mirror after a call. `before` is the one of the template, if there is one. A
 /// created or edited template has to be read, so that its content is compared.
 pub(crate) fn called(
     done: &CallDone,
     before: Option<&MirroredTemplate>,
-    local: Option<&StoredTemplate>,
+    local: Option<&TemplateIdentity>,
     at: Timestamp,
 ) -> Option<MirroredTemplate> {
     let dirty = |row: MirroredTemplate| {
@@ -114,15 +181,14 @@ pub(crate) fn called(
     }
 }
 
-fn new_row(created: &Created, local: &StoredTemplate, at: Timestamp) -> MirroredTemplate {
-    let own_category = || local.template.category().as_str().to_owned();
+fn new_row(created: &Created, local: &TemplateIdentity, at: Timestamp) -> MirroredTemplate {
     MirroredTemplate {
         id: created.id.clone(),
         template: Some(local.id),
-        name: local.template.name().to_owned(),
-        language: local.template.language().to_owned(),
+        name: local.name.clone(),
+        language: local.language.clone(),
         status: created.status.clone(),
-        category: created.category.clone().unwrap_or_else(own_category),
+        category: created.category.clone().unwrap_or_else(|| local.category.clone()),
         correct_category: None,
         quality: None,
         reason: None,

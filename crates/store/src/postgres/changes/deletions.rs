@@ -15,7 +15,7 @@ use crate::{
         pool::Values,
         templates,
         transaction::Transaction,
-        translations,
+        translations, upstream,
     },
 };
 
@@ -43,6 +43,10 @@ async fn delete_planned(
     let values: Values<'_> = &[&key(change.id.get()), &key(planned.revision()), &millis(change.at)];
     transaction.execute(update, values).await?;
     append_events(transaction, change, planned, None).await?;
+    if change.review.is_by_provider() {
+        let deleted = (change.account, change.id, planned.next.version);
+        upstream::queue_deletion(transaction, deleted, change.at).await?;
+    }
     limits::delete_edit_counts(transaction, change).await?;
     emulator::finish_deletion(transaction, change, planned, emulation).await
 }

@@ -1,6 +1,6 @@
 //! Records observations: the mirror, the template of the account and its events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -15,11 +15,11 @@ use crate::{
     decisions::{
         create::{created, created_event},
         stored_bytes::version_bytes,
-        upstream::{Import, LocalChange, OPEN_OPERATIONS, Observation, Observed, Source, absent},
+        upstream::{Deleting, Import, LocalChange, Observation, Observed, Source, absent},
     },
     encoding::{LookupKeys, unique_key_hash},
     postgres::{
-        columns::{get, key, number, template_id},
+        columns::{get, key, number},
         events,
         ids::IdGenerator,
         media, template_state, templates,
@@ -35,7 +35,7 @@ pub(super) struct Recorder<'a> {
     ids: &'a IdGenerator,
     rows: HashMap<RemoteId, MirroredTemplate>,
     /// The templates that the account has deleted and the provider is yet to delete.
-    deleting: HashSet<TemplateId>,
+    deleting: Deleting,
     at: Timestamp,
 }
 
@@ -58,12 +58,10 @@ impl<'a> Recorder<'a> {
         let observed: Vec<&str> = templates.iter().map(|it| it.id.as_str()).collect();
         let rows = mirror::several_in(transaction, account, &observed).await?;
         let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-        let statement = format!(
-            "SELECT template_id FROM upstream_operation WHERE account_id = $1 AND \
-             {OPEN_OPERATIONS} AND kind = 'delete'"
-        );
-        let deleting = transaction.query(&statement, &[&key(account.get())]).await?;
-        let deleting = deleting.iter().map(|row| template_id(row, 0)).collect::<Result<_, _>>()?;
+        let mut deleting = Deleting::default();
+        for row in transaction.query(Deleting::ROWS, &[&key(account.get())]).await? {
+            deleting.add(&row)?;
+        }
         Ok(Self { account, ids, rows, deleting, at })
     }
 
@@ -87,7 +85,6 @@ impl<'a> Recorder<'a> {
             }
             _ => false,
         };
-        let deleted = before.and_then(|before| before.template);
         let observation = Observation {
             account,
             remote,
@@ -95,7 +92,7 @@ impl<'a> Recorder<'a> {
             before,
             local: local.as_ref(),
             is_superseded,
-            is_deleting: deleted.is_some_and(|id| self.deleting.contains(&id)),
+            deleting: self.deleting.template(before, local.as_ref(), remote),
             at,
         };
         let former = match &local {

@@ -12,8 +12,8 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS, called, next_dirty,
-        operation as decode, stored_error,
+        FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
+        next_dirty, operation as decode, stored_error,
     },
     postgres::{
         PostgresStore,
@@ -307,8 +307,8 @@ async fn record_call(
     }
     if let Ok(done) = outcome {
         let rows = mirror::of_template_in(transaction, account, before.template).await?;
-        let local = templates::one_in(transaction, account, before.template).await?;
-        if let Some(row) = called(done, rows.first(), local.as_ref(), at) {
+        let identity = identity(transaction, account, before.template).await?;
+        if let Some(row) = called(done, rows.first(), identity.as_ref(), at) {
             mirror::unlink_others(transaction, account, &row);
             mirror::write(transaction, account, &row, None);
         }
@@ -316,6 +316,21 @@ async fn record_call(
     let after = before.moved(next, at);
     settle(transaction, account, &after, at).await?;
     Ok(Fenced::Done(Some(after)))
+}
+
+/// The name and language of a template, even if it is deleted.
+async fn identity(
+    transaction: &Transaction,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Option<TemplateIdentity>, StoreError> {
+    let statement = format!(
+        "SELECT {} FROM template WHERE id = $1 AND account_id = $2",
+        TemplateIdentity::COLUMNS
+    );
+    let values: Values<'_> = &[&key(template.get()), &key(account.get())];
+    let row = transaction.query_one(&statement, values).await?;
+    row.as_ref().map(TemplateIdentity::read).transpose()
 }
 
 /// Writes the state of an operation, and the event of its end.

@@ -16,7 +16,7 @@ use crate::{
         columns::{key, millis},
         emulator, events, limits,
         templates::{self, ReadTemplate},
-        translations,
+        translations, upstream,
         writer::Batch,
     },
 };
@@ -76,6 +76,10 @@ fn delete_planned(
     }
     for event in planned.events(change, None) {
         events::append(batch, &event)?;
+    }
+    if change.review.is_by_provider() {
+        let deleted = (change.account, change.id, planned.next.version);
+        upstream::queue_deletion(batch.connection(), deleted, change.at)?;
     }
     limits::delete_edit_counts(batch, change)?;
     emulator::finish_deletion(batch, change, planned, emulation)

@@ -21,7 +21,7 @@ use crate::{
         columns::{actor_key, key, millis},
         emulator, events,
         idempotency::{self, Found},
-        limits, media, translations,
+        limits, media, translations, upstream,
         writer::Batch,
     },
 };
@@ -107,6 +107,9 @@ pub(in crate::sqlite) fn create(
     let id = insert(batch, new, lookup_keys, &state)?;
     let mut template = created(new, id, &state);
     events::append(batch, &created_event(new, &template))?;
+    if new.review.submits_at_once() {
+        upstream::queue_submission(batch.connection(), (new.account, id, state.version), new.at)?;
+    }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(batch, new, (id, state), emulation)?;
     }

@@ -1,7 +1,5 @@
 //! Records observations: the mirror, the template of the account and its events.
 
-use std::collections::HashSet;
-
 use galley_domain::{
     id::{AccountId, TemplateId},
     upstream::{RemoteId, RemoteTemplate},
@@ -14,11 +12,11 @@ use crate::{
     Absence, Fence, Fenced, StoreError, StoredTemplate,
     decisions::{
         create::{created, created_event},
-        upstream::{LocalChange, OPEN_OPERATIONS, Observation, Observed, Source, absent},
+        upstream::{Deleting, LocalChange, Observation, Observed, Source, absent},
     },
     encoding::{LookupKeys, unique_key_hash},
     sqlite::{
-        columns::{key, number, template_id},
+        columns::{key, number},
         events, template_state, templates,
         writer::Batch,
     },
@@ -28,15 +26,12 @@ use crate::{
 pub(super) fn deleting(
     connection: &Connection,
     account: AccountId,
-) -> Result<HashSet<TemplateId>, StoreError> {
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT template_id FROM upstream_operation WHERE account_id = ?1 AND {OPEN_OPERATIONS} \
-         AND kind = 'delete'"
-    ))?;
+) -> Result<Deleting, StoreError> {
+    let mut query = connection.prepare_cached(Deleting::ROWS)?;
     let mut rows = query.query([key(account.get())])?;
-    let mut found = HashSet::new();
+    let mut found = Deleting::default();
     while let Some(row) = rows.next()? {
-        found.insert(template_id(row, 0)?);
+        found.add(row)?;
     }
     Ok(found)
 }
@@ -54,7 +49,7 @@ pub(super) fn record(
     account: AccountId,
     remote: &RemoteTemplate,
     source: Source,
-    deleting: &HashSet<TemplateId>,
+    deleting: &Deleting,
     at: Timestamp,
 ) -> Result<Recorded, StoreError> {
     let connection = batch.connection();
@@ -70,7 +65,6 @@ pub(super) fn record(
         }
         _ => false,
     };
-    let deleted = before.as_ref().and_then(|before| before.template);
     let observation = Observation {
         account,
         remote,
@@ -78,7 +72,7 @@ pub(super) fn record(
         before: before.as_ref(),
         local: local.as_ref(),
         is_superseded,
-        is_deleting: deleted.is_some_and(|id| deleting.contains(&id)),
+        deleting: deleting.template(before.as_ref(), local.as_ref(), remote),
         at,
     };
     let former = match &local {

@@ -13,8 +13,8 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS, called, next_dirty,
-        operation as decode, stored_error,
+        FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
+        next_dirty, operation as decode, stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -302,8 +302,8 @@ fn record_call(
     }
     if let Ok(done) = outcome {
         let rows = mirror::of_templates(connection, account, &[before.template])?;
-        let local = templates::one(connection, account, before.template)?;
-        if let Some(row) = called(done, rows.first(), local.as_ref(), at) {
+        let identity = identity(connection, account, before.template)?;
+        if let Some(row) = called(done, rows.first(), identity.as_ref(), at) {
             mirror::unlink_others(connection, account, &row)?;
             mirror::write(connection, account, &row, None)?;
         }
@@ -311,6 +311,20 @@ fn record_call(
     let after = before.moved(next, at);
     settle(batch, account, &after, at)?;
     Ok(Fenced::Done(Some(after)))
+}
+
+/// The name and language of a template, even if it is deleted.
+fn identity(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Option<TemplateIdentity>, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {} FROM template WHERE id = ?1 AND account_id = ?2",
+        TemplateIdentity::COLUMNS
+    ))?;
+    let mut rows = query.query([key(template.get()), key(account.get())])?;
+    rows.next()?.map(TemplateIdentity::read).transpose()
 }
 
 /// Writes the state of an operation, and the event of its end.

@@ -89,7 +89,7 @@ fn observe(
         before,
         local,
         is_superseded: false,
-        is_deleting: false,
+        deleting: None,
         at: time(10),
     };
     observation.decide(&[(1, content("former"))])
@@ -194,7 +194,7 @@ fn former_versions_are_searched_once_for_a_content() {
         before,
         local: Some(&local),
         is_superseded: false,
-        is_deleting: false,
+        deleting: None,
         at: time(10),
     };
     assert!(observation(None).wants_former_versions());
@@ -224,10 +224,12 @@ fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
         before: None,
         local: None,
         is_superseded: false,
-        is_deleting: true,
+        deleting: TemplateId::new(9),
         at: time(10),
     };
-    assert!(deleting.decide(&[]).import.is_none());
+    let observed = deleting.decide(&[]);
+    assert!(observed.import.is_none());
+    assert_eq!(observed.row.template, TemplateId::new(9), "the delete finds it");
 }
 
 #[test]
