@@ -315,7 +315,6 @@ macro_rules! conformance {
                 operations_of_an_account_that_is_not_connected_are_not_queued,
             }
             upstream_submission {
-                queued,
                 a_connected_account_has_the_review_of_its_provider,
                 each_version_is_submitted_at_once_with_the_review_of_the_provider,
                 an_edit_waits_for_a_create_whose_outcome_is_unknown,
