@@ -341,6 +341,9 @@ with_faults! {
             account: AccountId, before: Option<u64>, limit: usize
         ) -> Vec<StoredOperation>;
         open_operations(account: AccountId, limit: usize) -> Vec<StoredOperation>;
+        operation_template(
+            account: AccountId, template: TemplateId, version: u64
+        ) -> Option<StoredTemplate>;
         begin_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
         record_call(
             fence: Fence, id: u64, outcome: Result<CallDone, CallFailure>, at: Timestamp

@@ -313,6 +313,7 @@ macro_rules! conformance {
                 operations_that_wait_for_credentials_continue_after_their_release,
                 a_template_that_is_being_deleted_is_not_imported_again,
                 operations_of_an_account_that_is_not_connected_are_not_queued,
+                a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template,
             }
             upstream_submission {
                 a_connected_account_has_the_review_of_its_provider,

@@ -158,6 +158,10 @@ const ONE: &str = concat!(
     " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
 );
 
+/// One template of an account, even if it was deleted.
+const EVEN_DELETED: &str =
+    concat!("SELECT ", columns!(), " FROM template WHERE id = $1 AND account_id = $2");
+
 /// Several templates of an account, except deleted ones.
 const SEVERAL: &str = concat!(
     "SELECT ",
@@ -182,6 +186,16 @@ pub(super) async fn one_in(
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let row = transaction.query_one(ONE, &[&key(id.get()), &key(account.get())]).await?;
+    row.as_ref().map(stored).transpose()
+}
+
+/// One template like [`one_in`], even if it was deleted since.
+pub(super) async fn even_deleted(
+    transaction: &Transaction,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let row = transaction.query_one(EVEN_DELETED, &[&key(id.get()), &key(account.get())]).await?;
     row.as_ref().map(stored).transpose()
 }
 

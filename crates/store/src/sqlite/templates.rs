@@ -191,6 +191,25 @@ pub(super) fn one(
     }
 }
 
+/// One template like [`one`], even if it was deleted since.
+pub(super) fn even_deleted(
+    connection: &Connection,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        template_columns!(),
+        ", checksum, announced_category, quality FROM template WHERE id = ?1 AND account_id = ?2",
+    ))?;
+    let mut rows = query.query(params![key(id.get()), key(account.get())])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    if !checksum::is_intact(row, CHECKED_COLUMNS)? {
+        return Err(checksum::damaged("template", id));
+    }
+    stored(row).map(Some)
+}
+
 /// Number of columns that the checksum of a template covers.
 const CHECKED_COLUMNS: usize = 21;
 

@@ -8,8 +8,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Author, Fence, Fenced, NewOperation, StoreError, StoredOperation, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome,
+    Author, Fence, Fenced, NewOperation, StoreError, StoredOperation, StoredTemplate,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
 };
 
 /// Manages operations. A lease on the connection is the right to work on them:
@@ -36,6 +36,15 @@ pub trait OperationStore: Send + Sync {
         account: AccountId,
         limit: usize,
     ) -> Result<Vec<StoredOperation>, StoreError>;
+
+    /// A template at one of its versions, even if the account has deleted it since: a call whose
+    /// outcome is unknown may have created it at the provider.
+    async fn operation_template(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<StoredTemplate>, StoreError>;
 
     /// Begins the call of an operation, or its probe if the outcome of a call is unknown. The caller
     /// makes the call after this has returned. `None` if the operation is not due, or an earlier one

@@ -224,3 +224,22 @@ pub(crate) async fn operations_of_an_account_that_is_not_connected_are_not_queue
     lease(store, account).await;
     assert!(store.queue_operation(new).await.unwrap().is_some());
 }
+
+pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
+    let template = mirror(store, account, "5").await.template.unwrap();
+    changed(store.delete_template(change(account, template)).await.unwrap());
+    let id = queue(store, account, template, OperationKind::Delete, 3).await;
+    let stored = store.operation_template(account, template, 1).await.unwrap().unwrap();
+    assert_eq!(stored.template.name(), "a", "a deleted template is found, too");
+    assert_eq!(store.operation_template(account, template, 2).await.unwrap(), None);
+    begin(store, fence, id, 4).await;
+    called(store, fence, id, Err(CallFailure::Unknown("timeout".to_owned())), 5).await;
+    begin(store, fence, id, HOUR).await;
+    let state = probed(store, fence, id, ProbeResult::Absent, HOUR + 1).await;
+    assert_eq!(state, OperationState::Done);
+    let row = mirror(store, account, "5").await;
+    assert_eq!((row.template, row.gone_at), (None, Some(noon(HOUR + 1))));
+}

@@ -102,6 +102,12 @@ impl StoredOperation {
         Some(self.moved(next, at))
     }
 
+    /// Whether it has deleted the template at the provider.
+    pub(crate) fn is_deleted(&self) -> bool {
+        let Operation { kind, state, .. } = self.operation;
+        (kind, state) == (OperationKind::Delete, OperationState::Done)
+    }
+
     /// The reason of its hold, as it is stored.
     pub(crate) fn held_reason(&self) -> Option<&'static str> {
         match self.operation.state {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{actions, leased_with_account, mirror, observations::write_change, one};
 use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
-    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
         FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
         next_dirty, operation as decode, stored_error,
@@ -21,6 +21,7 @@ use crate::{
         pool::Values,
         templates,
         transaction::{Transaction, transact},
+        versions,
     },
 };
 
@@ -53,6 +54,15 @@ impl OperationStore for PostgresStore {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = self.pools.read(&select(&condition), &[&key(account.get()), &limit]).await?;
         rows.iter().map(decode).collect()
+    }
+
+    async fn operation_template(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        transact!(self, tx => template_at(tx, account, template, version))
     }
 
     async fn begin_operation(
@@ -169,6 +179,22 @@ async fn find(
     values: Values<'_>,
 ) -> Result<Vec<StoredOperation>, StoreError> {
     transaction.query(&select(condition), values).await?.iter().map(decode).collect()
+}
+
+async fn template_at(
+    transaction: &Transaction,
+    account: AccountId,
+    template: TemplateId,
+    version: u64,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let newest = templates::even_deleted(transaction, account, template).await?;
+    match newest {
+        Some(newest) if newest.state.version != version => {
+            let version = versions::of_event(transaction, template, version).await?;
+            Ok(version.map(|version| newest.at_version(version)))
+        }
+        newest => Ok(newest),
+    }
 }
 
 async fn by_id(
@@ -367,6 +393,12 @@ async fn record_probe(
         return Ok(Fenced::Done(None));
     }
     let after = before.moved(next, at);
+    if after.is_deleted() {
+        let rows = mirror::of_template_in(transaction, fence.account, before.template).await?;
+        if let Some(row) = called(&CallDone::Deleted, rows.first(), None, at) {
+            mirror::write(transaction, fence.account, &row, None);
+        }
+    }
     settle(transaction, fence.account, &after, at).await?;
     Ok(Fenced::Done(Some(after)))
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ToSql, params};
 use super::{actions, leased, mirror, observations::write_change, one};
 use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
-    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
         FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
         next_dirty, operation as decode, stored_error,
@@ -19,7 +19,7 @@ use crate::{
     sqlite::{
         SqliteStore,
         columns::{key, millis},
-        templates,
+        templates, versions,
         writer::Batch,
     },
 };
@@ -53,6 +53,15 @@ impl OperationStore for SqliteStore {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let condition = format!("o.account_id = ?1 AND {FIRST_OPERATIONS} ORDER BY o.id LIMIT ?2");
         self.readers.read(|connection| find(connection, &condition, &[&key(account.get()), &limit]))
+    }
+
+    async fn operation_template(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        self.readers.read(|connection| template_at(connection, account, template, version))
     }
 
     async fn begin_operation(
@@ -167,6 +176,22 @@ fn find(
         found.push(decode(row)?);
     }
     Ok(found)
+}
+
+fn template_at(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+    version: u64,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let newest = templates::even_deleted(connection, account, template)?;
+    match newest {
+        Some(newest) if newest.state.version != version => {
+            let version = versions::of_event(connection, template, version)?;
+            Ok(version.map(|version| newest.at_version(version)))
+        }
+        newest => Ok(newest),
+    }
 }
 
 fn by_id(
@@ -361,6 +386,13 @@ fn record_probe(
         return Ok(Fenced::Done(None));
     }
     let after = before.moved(next, at);
+    if after.is_deleted() {
+        let connection = batch.connection();
+        let rows = mirror::of_templates(connection, fence.account, &[before.template])?;
+        if let Some(row) = called(&CallDone::Deleted, rows.first(), None, at) {
+            mirror::write(connection, fence.account, &row, None)?;
+        }
+    }
     settle(batch, fence.account, &after, at)?;
     Ok(Fenced::Done(Some(after)))
 }
