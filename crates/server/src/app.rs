@@ -20,6 +20,7 @@ use crate::{
         access_log::AccessLog, conditions::Conditions, failure_log::FailureLog, metrics::Metrics,
     },
     session_use::SessionUses,
+    upstream::UpstreamWaker,
     warning_cache::WarningCache,
 };
 
@@ -57,6 +58,7 @@ pub(crate) struct Inner {
     emulator: EmulatorState,
     held_requests: HeldRequests,
     call_usage: CallUsage,
+    upstream: UpstreamWaker,
     draining: watch::Sender<bool>,
     /// Prefix of request ids, which makes those of several instances distinct.
     pub(crate) instance: String,
@@ -88,6 +90,7 @@ impl App {
             index_pacer: Arc::default(),
             held_requests: HeldRequests::default(),
             call_usage: CallUsage::default(),
+            upstream: UpstreamWaker::default(),
             draining: watch::Sender::new(false),
             store,
             clock,
@@ -176,6 +179,11 @@ impl App {
     /// Whether this process serves emulator accounts, and the wake-up of their workers.
     pub(crate) fn emulator(&self) -> &EmulatorState {
         &self.0.emulator
+    }
+
+    /// Wakes the worker of connections to providers.
+    pub fn upstream(&self) -> &UpstreamWaker {
+        &self.0.upstream
     }
 
     /// The public base URL of the service. It comes from the settings, never from a request.

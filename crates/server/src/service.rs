@@ -24,6 +24,7 @@ use crate::{
         graph,
         problem::{Problem, ProblemKind},
         request_context::{REQUEST_ID, RequestContext},
+        revocation::UsedCredentials,
         throttling::{self, RESPONSE_BYTES},
     },
     app::App,
@@ -122,7 +123,7 @@ impl Galley {
             Ok(None) => Problem::handler_panicked().into_response(),
             Err(_) => Problem::of(ProblemKind::Deadline).into_response(),
         };
-        self.notify_emulator(&context);
+        self.notify_workers(&context);
         let response = self.charge(response, &context).await;
         let response = self.complete(response, &context, method, cors);
         match context.fault() {
@@ -131,11 +132,16 @@ impl Galley {
         }
     }
 
-    /// Wakes the workers of the emulator after a call that may have changed an emulator account.
-    fn notify_emulator(&self, context: &RequestContext) {
-        let credentials = context.credentials().filter(|it| it.is_emulator);
-        if credentials.is_some_and(|it| !it.scope.only_reads()) {
+    /// Wakes the workers of the emulator after a call that may have changed an emulator account, and
+    /// the worker of connections after one that may have changed a connected account.
+    fn notify_workers(&self, context: &RequestContext) {
+        let credentials = context.credentials().filter(|it| !it.scope.only_reads());
+        let Some(UsedCredentials { is_emulator, is_connected, .. }) = credentials else { return };
+        if is_emulator {
             self.app.emulator().notify();
+        }
+        if is_connected {
+            self.app.upstream().wake();
         }
     }
 

@@ -3,11 +3,13 @@
 
 mod ask;
 mod budget;
+mod operations;
 mod pages;
 mod session;
 mod step;
 mod sweep;
 mod transport;
+mod waker;
 
 pub use ask::{Walked, check_token};
 pub use galley_upstream::{CheckReport, Dialect, DialectError};
@@ -15,3 +17,4 @@ pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
 pub use step::sync_connection;
 pub use sweep::SweepPart;
 pub use transport::{HttpTransport, Transports};
+pub use waker::UpstreamWaker;

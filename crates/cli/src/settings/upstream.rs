@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use galley_server::{
     Clock,
     delivery::{HttpWebhookClient, Keyring, SsrfGuard, SsrfPolicy, SystemResolver, trusted_roots},
-    upstream::{HttpTransport, UpstreamContext, UpstreamSettings},
+    upstream::{HttpTransport, UpstreamContext, UpstreamSettings, UpstreamWaker},
 };
 use galley_store::Store;
 
@@ -39,7 +39,8 @@ impl ProviderSettings {
         // Each exchange has a deadline of its own.
         let client = HttpWebhookClient::new(self.guard(), Duration::ZERO, trusted_roots());
         let transports = HttpTransport::factory(Arc::new(client));
-        UpstreamContext { store, clock, transports, keyring, settings: self.limits }
+        let waker = UpstreamWaker::default();
+        UpstreamContext { store, clock, transports, keyring, settings: self.limits, waker }
     }
 }
 

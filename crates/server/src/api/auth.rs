@@ -225,6 +225,7 @@ impl<S: RequiredScope> Caller<S> {
             token: hashes.0,
             key: hashes.1,
             is_emulator: account.emulator.is_some(),
+            is_connected: account.is_connected,
             is_session: session.is_some(),
         });
         let resource_id = path.resource_id.and_then(|id| id.parse().ok());

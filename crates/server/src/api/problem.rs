@@ -12,7 +12,7 @@ use axum::{
 };
 use galley_domain::{
     emulator::failures::Failure, id::TemplateId, rulebook::graph_codes::GraphError, send::Refusal,
-    violation::Violations,
+    upstream::ProviderError, violation::Violations,
 };
 use galley_store::Limit;
 use jiff::Timestamp;
@@ -57,6 +57,8 @@ enum Extra {
     Failure(Box<Failure>),
     /// Why the sandbox refuses a message.
     Refusal(Box<Refusal>),
+    /// Why the provider of the account refuses a change.
+    Provider(Box<ProviderError>),
 }
 
 /// A limit of the rate or the number of requests, as the client sees it.
@@ -174,6 +176,14 @@ impl Problem {
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         match &self.extra {
             Extra::Refusal(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Why the provider refuses the change.
+    pub(crate) fn provider_error(&self) -> Option<&ProviderError> {
+        match &self.extra {
+            Extra::Provider(error) => Some(error),
             _ => None,
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct UsedCredentials {
     pub(crate) key: Option<SecretHash>,
     /// Whether the account is an emulator.
     pub(crate) is_emulator: bool,
+    /// Whether the account is connected to a provider.
+    pub(crate) is_connected: bool,
     /// Whether a session of the console stands for the token.
     pub(crate) is_session: bool,
 }

@@ -44,13 +44,14 @@ impl BudgetState {
         self.lost.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_background(&self, is_background: bool) {
-        self.is_background.store(is_background, Ordering::Relaxed);
+    /// Sets whether calls are part of a sweep that no person asked for; returns what it was.
+    pub(super) fn set_background(&self, is_background: bool) -> bool {
+        self.is_background.swap(is_background, Ordering::Relaxed)
     }
 
-    /// Until when the budget allows no call, if it has refused one.
-    pub(super) fn not_before(&self) -> Option<Timestamp> {
-        *self.not_before.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Until when the budget allows no call, if it has refused the last one.
+    pub(super) fn take_refusal(&self) -> Option<Timestamp> {
+        self.not_before.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn refuse_until(&self, until: Timestamp) {

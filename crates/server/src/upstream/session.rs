@@ -1,10 +1,19 @@
 //! Work on one connection, under its lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use galley_domain::{
     id::AccountId,
-    upstream::{CallFailure, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
+    upstream::{
+        CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL,
+    },
 };
 use galley_store::{
     DegradedReason, Fence, Fenced, Lease, Store, StoreError, ToRead, UpstreamConnection,
@@ -16,6 +25,7 @@ use thiserror::Error;
 use super::{
     budget::{BudgetState, BudgetedTransport},
     transport::Transports,
+    waker::UpstreamWaker,
 };
 use crate::{
     clock::Clock,
@@ -62,6 +72,8 @@ pub struct UpstreamContext {
     pub keyring: Keyring,
     /// The limits.
     pub settings: UpstreamSettings,
+    /// Tells requests that operations have moved.
+    pub waker: UpstreamWaker,
 }
 
 /// Why work on a connection ended.
@@ -105,6 +117,8 @@ pub struct Session {
     pub connection: UpstreamConnection,
     pub(super) upstream: GraphUpstream<BudgetedTransport>,
     pub(super) budget: Arc<BudgetState>,
+    /// Whether it is recorded that calls succeed.
+    is_recovered: AtomicBool,
 }
 
 impl Session {
@@ -140,7 +154,8 @@ impl Session {
             state: Arc::clone(&budget),
         };
         let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
-        Ok(Self { context: context.clone(), fence, connection, upstream, budget })
+        let is_recovered = AtomicBool::new(false);
+        Ok(Self { context: context.clone(), fence, connection, upstream, budget, is_recovered })
     }
 
     /// Ends the lease.
@@ -194,7 +209,7 @@ impl Session {
         }
         let now = self.now();
         let later = |rest: SignedDuration| now.checked_add(rest).unwrap_or(Timestamp::MAX);
-        if let (CallFailure::Throttled { .. }, Some(until)) = (&failure, self.budget.not_before()) {
+        if let (CallFailure::Throttled { .. }, Some(until)) = (&failure, self.budget.take_refusal()) {
             return Ok(SyncError::NotBefore(until));
         }
         let (reason, until) = match &failure {
@@ -211,12 +226,35 @@ impl Session {
         Ok(SyncError::Call(failure))
     }
 
-    /// Records that calls succeed again.
+    /// Records that calls succeed again, and queues the operations that waited for it.
     pub(super) async fn recovered(&self) -> Result<(), SyncError> {
-        if self.connection.degraded.is_none() {
+        if self.is_recovered.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        kept(self.context.store.set_degraded(self.fence, None, self.now()).await?)
+        let Some(degraded) = &self.connection.degraded else { return Ok(()) };
+        let (store, now) = (&self.context.store, self.now());
+        kept(store.set_degraded(self.fence, None, now).await?)?;
+        let reason = match degraded.reason {
+            DegradedReason::Credentials => HeldReason::Credentials,
+            DegradedReason::Restricted => HeldReason::Restricted,
+            DegradedReason::Throttle | DegradedReason::Unreachable => return Ok(()),
+        };
+        kept(store.release_operations(self.fence, reason, now).await?).map(drop)
+    }
+
+    /// Extends the lease for as long as a call takes.
+    pub(super) async fn while_leased<T>(
+        &self,
+        call: impl Future<Output = T>,
+    ) -> Result<T, SyncError> {
+        let mut call = pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut call => return Ok(result),
+                () = tokio::time::sleep(self.context.settings.lease / 3) => self.extend().await?,
+            }
+        }
     }
 }
 

@@ -9,22 +9,24 @@ use super::session::{Begun, Session, SyncError, UpstreamContext, UpstreamSetting
 /// How many templates one step reads before it looks for other work.
 const MAX_READS: usize = 50;
 
-/// Reads the templates of a connection of which something may have changed, and walks over all of
-/// them if that is due. Does nothing while another process works on the connection.
+/// Makes the operations of a connection, reads the templates of which something may have changed, and
+/// walks over all of them if that is due. Does nothing while another process works on the connection.
+/// Returns the number of calls.
 pub async fn sync_connection(
     context: &UpstreamContext,
     account: AccountId,
-) -> Result<(), SyncError> {
-    let Begun::Session(session) = Session::begin(context, account).await? else { return Ok(()) };
+) -> Result<u32, SyncError> {
+    let Begun::Session(session) = Session::begin(context, account).await? else { return Ok(0) };
     let worked = work(context, &session).await;
+    let calls = session.calls();
     session.end().await?;
-    worked
+    worked.map(|()| calls)
 }
 
 async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncError> {
     let (connection, now) = (&session.connection, context.clock.now());
     let wanted = context.store.templates_to_read(connection.account, MAX_READS).await?;
-    session.read_templates(&wanted).await?;
+    session.read_and_operate(&wanted, true).await?;
     if let Some(full) = due_sweep(connection, context.settings, now) {
         session.sweep(full, true, |_| {}).await?;
     }

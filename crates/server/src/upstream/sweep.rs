@@ -1,11 +1,17 @@
 //! A sweep: the walk over all templates at the provider.
 
-use galley_store::{PageRecord, SweepPosition, SweepReport};
+use galley_store::{PageRecord, SweepPosition, SweepReport, ToRead};
 
 use super::{
     pages::Pages,
     session::{Session, SyncError, kept},
 };
+
+/// How many templates are read before operations are made.
+const READS_AT_A_TIME: usize = 5;
+
+/// How many operations are made before other work.
+const MAX_OPERATIONS: usize = 50;
 
 /// A part of a sweep, for the person who waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +66,28 @@ impl Session {
             let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
             self.recovered().await?;
             self.extend().await?;
-            self.read_templates(&result.to_read).await?;
+            self.read_and_operate(&result.to_read, is_background).await?;
             report(part);
         }
         kept(store.finish_sweep(self.fence, self.now()).await?)
+    }
+
+    /// Reads templates. In the background, operations are made between the reads, because a request
+    /// may wait for them.
+    pub(super) async fn read_and_operate(
+        &self,
+        wanted: &[ToRead],
+        is_background: bool,
+    ) -> Result<(), SyncError> {
+        if is_background {
+            self.run_operations(MAX_OPERATIONS).await?;
+        }
+        for some in wanted.chunks(READS_AT_A_TIME) {
+            self.read_templates(some).await?;
+            if is_background {
+                self.run_operations(MAX_OPERATIONS).await?;
+            }
+        }
+        Ok(())
     }
 }

@@ -23,6 +23,7 @@ const ERROR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Works on connections until the service drains, then finishes the running steps.
 pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
+    let context = UpstreamContext { waker: app.upstream().clone(), ..context };
     let mut draining = app.draining();
     let (mut tasks, mut schedule) = (JoinSet::new(), Schedule::default());
     let sweep_interval =
@@ -51,46 +52,68 @@ pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
                 None
             }
         };
-        let pause = pause_after_poll(started.elapsed()).max(wait_until_due(next_at, now));
+        let min_pause = pause_after_poll(started.elapsed());
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(min_pause.max(wait_until_due(next_at, now))) => {}
             Some(ended) = tasks.join_next_with_id() => schedule.finish(ended),
             _ = draining.changed() => {}
+            () = context.waker.woken() => {
+                schedule.end_idle_pauses();
+                tokio::time::sleep_until(started + min_pause).await;
+            }
         }
     }
     while tasks.join_next().await.is_some() {}
 }
 
-/// The result of a step on the connection of an account.
-type StepResult = (AccountId, Result<(), SyncError>);
+/// Pause of a connection after a step without a call: its work waits for something else.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The result of a step on the connection of an account: how many calls it made.
+type StepResult = (AccountId, Result<u32, SyncError>);
 
 /// The connections that a task works on, and those that pause.
 #[derive(Default)]
 struct Schedule {
     active: HashMap<AccountId, task::Id>,
     paused_until: HashMap<AccountId, Instant>,
+    /// Those that pause until there is new work, or until then.
+    idle_until: HashMap<AccountId, Instant>,
 }
 
 impl Schedule {
     fn is_ready(&mut self, account: AccountId) -> bool {
         let now = Instant::now();
-        self.paused_until.retain(|_, until| *until > now);
+        for pauses in [&mut self.paused_until, &mut self.idle_until] {
+            pauses.retain(|_, until| *until > now);
+        }
         self.active.len() < MAX_CONNECTIONS
             && !self.active.contains_key(&account)
             && !self.paused_until.contains_key(&account)
+            && !self.idle_until.contains_key(&account)
+    }
+
+    /// Ends the pauses of connections that had nothing to do.
+    fn end_idle_pauses(&mut self) {
+        self.idle_until.clear();
     }
 
     fn finish(&mut self, ended: Result<(task::Id, StepResult), JoinError>) {
-        let (account, pauses) = match ended {
-            Ok((_, (account, result))) => (Some(account), report(account, result)),
+        let (account, is_idle, pauses) = match ended {
+            Ok((_, (account, result))) => {
+                (Some(account), matches!(result, Ok(0)), report(account, result))
+            }
             Err(error) => {
                 tracing::error!(%error, "the task that works on a connection failed");
                 let mut active = self.active.iter();
-                (active.find(|it| *it.1 == error.id()).map(|it| *it.0), true)
+                (active.find(|it| *it.1 == error.id()).map(|it| *it.0), false, true)
             }
         };
         let Some(account) = account else { return };
         self.active.remove(&account);
+        if is_idle {
+            self.idle_until.insert(account, Instant::now() + IDLE_PAUSE);
+        }
         if pauses {
             self.paused_until.insert(account, Instant::now() + ERROR_PAUSE);
         }
@@ -98,9 +121,9 @@ impl Schedule {
 }
 
 /// Logs the result of a step. Returns whether the connection pauses.
-fn report(account: AccountId, result: Result<(), SyncError>) -> bool {
+fn report(account: AccountId, result: Result<u32, SyncError>) -> bool {
     match result {
-        Ok(()) | Err(SyncError::NotBefore(_) | SyncError::LeaseLost) => false,
+        Ok(_) | Err(SyncError::NotBefore(_) | SyncError::LeaseLost) => false,
         // The connection is degraded, which an event tells, and rests.
         Err(SyncError::Call(failure)) => {
             tracing::warn!(%account, %failure, "a call to the provider failed");
@@ -125,13 +148,18 @@ mod tests {
     async fn one_task_works_on_a_connection_and_an_error_pauses_it() {
         let mut schedule = Schedule::default();
         let mut tasks = JoinSet::new();
-        for result in [Ok(()), Err(SyncError::LeaseLost)] {
+        for result in [Ok(3), Err(SyncError::LeaseLost)] {
             assert!(schedule.is_ready(account(7)));
             let id = tasks.spawn(async move { (account(7), result) }).id();
             schedule.active.insert(account(7), id);
             assert!(!schedule.is_ready(account(7)));
             schedule.finish(tasks.join_next_with_id().await.unwrap());
         }
+        let idle = tasks.spawn(async { (account(7), Ok(0)) }).id();
+        schedule.active.insert(account(7), idle);
+        schedule.finish(tasks.join_next_with_id().await.unwrap());
+        assert!(!schedule.is_ready(account(7)), "it had nothing to do");
+        schedule.end_idle_pauses();
         assert!(schedule.is_ready(account(7)));
         let id = tasks.spawn(async { panic!("a bug in the task") }).id();
         schedule.active.insert(account(7), id);

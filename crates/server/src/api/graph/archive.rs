@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::{extract::State, http::StatusCode, response::Response};
-use galley_domain::{document::Json, id::TemplateId, template::lifecycle::Trigger};
+use galley_domain::{document::Json, template::lifecycle::Trigger};
 
 use super::{
     body::GraphBody,
-    caller::{Caller, unknown},
+    caller::Caller,
     outcomes,
     parameters::{invalid_parameter, items},
 };
@@ -69,7 +69,7 @@ async fn change_one(
     id: &str,
     trigger: Trigger,
 ) -> Result<(), Problem> {
-    let id: TemplateId = id.parse().map_err(|_| unknown(id))?;
+    let id = caller.resolve(app, id).await?;
     let change = caller.change(app, id);
     let outcome = app.store().review_template(change, trigger, None).await?;
     outcomes::changed(outcome, id, trigger.as_str()).map(drop)

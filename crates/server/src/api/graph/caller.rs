@@ -82,15 +82,14 @@ pub(super) struct Caller<S> {
 }
 
 impl<S> Caller<S> {
-    /// The template id in the path, directly after the version.
-    pub(super) fn template_id(&self) -> Result<TemplateId, Problem> {
-        self.node.parse().map_err(|_| unknown(&self.node))
+    /// The template in the path, directly after the version.
+    pub(super) async fn template_id(&self, app: &App) -> Result<TemplateId, Problem> {
+        self.resolve(app, &self.node).await
     }
 
-    /// The template id in the path, below the list of the account.
-    pub(super) fn item_id(&self) -> Result<TemplateId, Problem> {
-        let item = self.item.as_deref().unwrap_or_default();
-        item.parse().map_err(|_| unknown(item))
+    /// The template in the path, below the list of the account.
+    pub(super) async fn item_id(&self, app: &App) -> Result<TemplateId, Problem> {
+        self.resolve(app, self.item.as_deref().unwrap_or_default()).await
     }
 
     /// Whether the node in the path is the caller's own account.
@@ -191,6 +190,7 @@ impl<S: RequiredScope> Caller<S> {
             token: hash,
             key: None,
             is_emulator: account.emulator.is_some(),
+            is_connected: account.is_connected,
             is_session: false,
         });
         Ok(Self {

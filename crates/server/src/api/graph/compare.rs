@@ -30,7 +30,7 @@ pub(super) async fn compare(
     if caller.account.emulator.is_none() {
         return Err(analytics_not_offered());
     }
-    let ids = [caller.template_id()?, other_template(&query)?];
+    let ids = [caller.template_id(&app).await?, other_template(&query)?];
     for id in ids {
         let stored = app.store().template(caller.account.id, id).await?;
         stored.ok_or_else(|| unknown(&id.to_string()))?;

@@ -15,7 +15,12 @@ use galley_domain::{
 use galley_store::{Actor, CreatedTemplate, Idempotency, NewTemplate, TranslationGroup};
 use jiff::Timestamp;
 
-use super::{body::GraphBody, caller::Caller, outcomes, samples};
+use super::{
+    body::GraphBody,
+    caller::Caller,
+    outcomes, samples,
+    submission::{Awaited, Submission},
+};
 use crate::{
     api::{
         add_warning_count,
@@ -26,6 +31,7 @@ use crate::{
         problem::Problem,
     },
     app::App,
+    json_writer::ObjectWriter,
 };
 
 pub(super) async fn create(
@@ -46,15 +52,35 @@ pub(super) async fn create(
         Err(problem) => replay_or_reject(&app, account, idempotency, problem).await?,
     };
     let Created { template, replayed } = outcomes::created(outcome)?;
-    let CreatedTemplate { id, status, category } = template;
-    let (status, category) = (status.as_str(), category.as_str());
-    let body = format!(r#"{{"id":"{id}","status":"{status}","category":"{category}"}}"#);
+    let submission = caller.submitted_one(&app, Awaited::Version(template.id, 1)).await?;
+    let mut body = String::new();
+    let mut object = ObjectWriter::open(&mut body);
+    write_created(&mut object, &template, &submission);
+    object.close();
     let mut response = json(StatusCode::OK, body);
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     add_warning_count(&mut response, warnings);
     Ok(response)
+}
+
+/// Writes id, status and category: those of the provider if it has created the template.
+pub(super) fn write_created(
+    object: &mut ObjectWriter<'_>,
+    template: &CreatedTemplate,
+    submission: &Submission,
+) {
+    if let Submission::Done(Some(row)) = submission {
+        object.unescaped("id", row.id.as_str());
+        object.string("status", row.status.as_str());
+        object.string("category", &row.category);
+        return;
+    }
+    object.display("id", template.id);
+    object.unescaped("status", template.status.as_str());
+    object.unescaped("category", template.category.as_str());
+    submission.write(object);
 }
 
 /// What is kept of a body while the request waits for the store.

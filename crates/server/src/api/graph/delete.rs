@@ -1,6 +1,6 @@
 //! Deleting templates: all languages of a name, one of them, or several templates by their ids.
 
-use axum::{extract::State, response::Response};
+use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{emulator::faults::Call, id::TemplateId, rulebook::WHATSAPP};
 use galley_store::Actor;
 
@@ -8,14 +8,17 @@ use super::{
     caller::{Caller, unknown},
     outcomes,
     parameters::{Query, invalid_parameter},
+    submission::{Awaited, Submission},
     success,
 };
 use crate::{
     api::{
         auth::Write,
+        json,
         problem::{Problem, ProblemKind},
     },
     app::App,
+    json_writer::ObjectWriter,
 };
 
 /// Maximum number of ids in one call. One transaction deletes all of them and delays other writes.
@@ -31,7 +34,7 @@ pub(super) async fn delete(
         return Err(invalid_parameter(empty, "must not be empty: name what to delete, or omit it"));
     }
     let name = query.text("name");
-    match (query.list("hsm_ids")?, query.text("hsm_id"), name) {
+    let deleted = match (query.list("hsm_ids")?, query.text("hsm_id"), name) {
         (Some(ids), _, _) => delete_by_ids(&app, &caller, &ids).await?,
         (None, Some(id), name) => delete_by_id(&app, &caller, id, name).await?,
         (None, None, Some(name)) => match query.text("language") {
@@ -41,23 +44,38 @@ pub(super) async fn delete(
         (None, None, None) => {
             return Err(invalid_parameter("name", "is required unless `hsm_ids` lists ids"));
         }
-    }
-    Ok(success())
+    };
+    let deletions: Vec<Awaited> = deleted.into_iter().map(Awaited::Deletion).collect();
+    let submissions = caller.submitted(&app, &deletions).await?;
+    let Some(pending) = submissions.iter().find(|it| matches!(it, Submission::Pending(_))) else {
+        return Ok(success());
+    };
+    let mut out = String::new();
+    let mut object = ObjectWriter::open(&mut out);
+    object.raw("success", "true");
+    pending.write(&mut object);
+    object.close();
+    Ok(json(StatusCode::OK, out))
 }
 
-async fn delete_by_ids(app: &App, caller: &Caller<Write>, ids: &[String]) -> Result<(), Problem> {
-    if !(1..=MAX_DELETE_IDS).contains(&ids.len()) {
+async fn delete_by_ids(
+    app: &App,
+    caller: &Caller<Write>,
+    texts: &[String],
+) -> Result<Vec<TemplateId>, Problem> {
+    if !(1..=MAX_DELETE_IDS).contains(&texts.len()) {
         let problem = format!("must be a list of 1 to {MAX_DELETE_IDS} ids");
         return Err(invalid_parameter("hsm_ids", &problem));
     }
-    let ids: Result<Vec<TemplateId>, Problem> =
-        ids.iter().map(|id| id.parse().map_err(|_| unknown(id))).collect();
-    let ids = ids?;
+    let mut ids = Vec::with_capacity(texts.len());
+    for id in texts {
+        ids.push(caller.resolve(app, id).await?);
+    }
     caller.strike_template(app, Call::Delete, ids[0]).await?;
     let (account, review) = (caller.account.id, caller.account.effective_review());
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let deleted = app.store().delete_templates(account, ids, review, actor, caller.trace, at);
-    outcomes::deleted(deleted.await?).map(drop)
+    outcomes::deleted(deleted.await?)
 }
 
 async fn delete_by_id(
@@ -65,8 +83,8 @@ async fn delete_by_id(
     caller: &Caller<Write>,
     id: &str,
     name: Option<&str>,
-) -> Result<(), Problem> {
-    let id: TemplateId = id.parse().map_err(|_| unknown(id))?;
+) -> Result<Vec<TemplateId>, Problem> {
+    let id = caller.resolve(app, id).await?;
     caller.strike_template(app, Call::Delete, id).await?;
     let stored = app.store().template(caller.account.id, id).await?;
     let stored = stored.ok_or_else(|| unknown(&id.to_string()))?;
@@ -78,7 +96,7 @@ async fn delete_by_id(
         ));
     }
     let outcome = app.store().delete_template(caller.change(app, id)).await?;
-    outcomes::changed(outcome, id, "delete").map(drop)
+    outcomes::changed(outcome, id, "delete").map(|_| vec![id])
 }
 
 /// Deletes one language of a name. The Graph API ignores `language` and would delete all languages,
@@ -88,7 +106,7 @@ async fn delete_language(
     caller: &Caller<Write>,
     name: &str,
     language: &str,
-) -> Result<(), Problem> {
+) -> Result<Vec<TemplateId>, Problem> {
     caller.strike(app, Call::Delete, Some(name)).await?;
     let account = caller.account.id;
     let unique_key = (WHATSAPP.unique_key)(account, name, language);
@@ -98,23 +116,24 @@ async fn delete_language(
         return Err(name_unknown(detail));
     };
     let outcome = app.store().delete_template(caller.change(app, id)).await?;
-    outcomes::changed(outcome, id, "delete").map(drop)
+    outcomes::changed(outcome, id, "delete").map(|_| vec![id])
 }
 
 async fn delete_all_languages(
     app: &App,
     caller: &Caller<Write>,
     name: &str,
-) -> Result<(), Problem> {
+) -> Result<Vec<TemplateId>, Problem> {
     caller.strike(app, Call::Delete, Some(name)).await?;
     let (account, review) = (caller.account.id, caller.account.effective_review());
     let (actor, at) = (Actor::Token(caller.token), app.clock().now());
     let deleted = app.store().delete_translations(account, name, review, actor, caller.trace, at);
-    if outcomes::deleted(deleted.await?)?.is_empty() {
+    let deleted = outcomes::deleted(deleted.await?)?;
+    if deleted.is_empty() {
         let detail = "The account has no template with this name. Check the name.";
         return Err(name_unknown(detail));
     }
-    Ok(())
+    Ok(deleted)
 }
 
 fn name_unknown(detail: &str) -> Problem {

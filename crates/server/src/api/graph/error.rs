@@ -8,6 +8,7 @@ use galley_domain::{
     emulator::failures::{self, Failure, SEND_FAILURES},
     rulebook::graph_codes::GraphError,
     send::{Refusal, SendViolation},
+    upstream::ProviderError,
     violation::{Violation, Violations},
 };
 use galley_store::Limit;
@@ -23,6 +24,8 @@ pub(crate) fn error_body(problem: &Problem, request_id: &str) -> (StatusCode, St
     } else if let Some(failure) = problem.failure() {
         let details = SEND_FAILURES.contains(failure).then_some(failure.message);
         provoked(failure, details, kind, request_id)
+    } else if let Some(error) = problem.provider_error() {
+        (status(kind), refused_by_provider(error, kind, request_id))
     } else {
         (status(kind), refused_call(problem, request_id))
     };
@@ -42,7 +45,7 @@ fn refused_call<'a>(problem: &'a Problem, request_id: &'a str) -> ErrorObject<'a
         r#type: "OAuthException",
         code,
         error_subcode: subcode,
-        error_user_title: title,
+        error_user_title: title.into(),
         error_user_msg: message.into(),
         error_data: listed.first().map(ErrorData::of),
         is_transient: is_transient(kind),
@@ -52,6 +55,31 @@ fn refused_call<'a>(problem: &'a Problem, request_id: &'a str) -> ErrorObject<'a
         galley_existing_id: problem.existing(),
         galley_possible: problem.possible(),
         galley_more: violations.map(Violations::omitted).filter(|more| *more > 0),
+    }
+}
+
+/// A call that the provider of a connected account has refused, with its codes and texts.
+fn refused_by_provider<'a>(
+    error: &'a ProviderError,
+    kind: ProblemKind,
+    request_id: &'a str,
+) -> ErrorObject<'a> {
+    let ProviderError { code, subcode, title, message } = error;
+    ErrorObject {
+        message: format!("(#{code}) {message}"),
+        r#type: "OAuthException",
+        code: *code,
+        error_subcode: *subcode,
+        error_user_title: title.as_deref().unwrap_or(kind.title()).into(),
+        error_user_msg: message.into(),
+        error_data: None,
+        is_transient: false,
+        fbtrace_id: request_id,
+        galley_problem: kind.slug(),
+        galley_violations: None,
+        galley_existing_id: None,
+        galley_possible: None,
+        galley_more: None,
     }
 }
 
@@ -68,7 +96,7 @@ fn provoked<'a>(
         r#type: failure.kind,
         code,
         error_subcode: subcode,
-        error_user_title: title,
+        error_user_title: title.into(),
         error_user_msg: details.unwrap_or(message).into(),
         error_data: details.map(ErrorData::of_message),
         is_transient,
@@ -186,7 +214,7 @@ struct ErrorObject<'a> {
     code: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_subcode: Option<u32>,
-    error_user_title: &'static str,
+    error_user_title: Cow<'a, str>,
     error_user_msg: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_data: Option<ErrorData<'a>>,

@@ -13,6 +13,7 @@ use galley_store::{AccountLimits, ListQuery, NameFilter, Page};
 use super::{
     caller::Caller,
     faithful::Faithful,
+    ids::ProviderIds,
     parameters::{Query, invalid_parameter, list_url},
     view::{self, Fields, View},
 };
@@ -46,7 +47,9 @@ pub(super) async fn list(
         None => Listing::empty(),
     };
     let found = &listing.page;
-    let view = View { app: &app, fields: &fields, faithful };
+    let ids = found.templates.iter().map(|template| template.id);
+    let ids = ProviderIds::of(&app, &caller.account, ids).await?;
+    let view = View { app: &app, fields: &fields, faithful, ids };
     let mut out = String::with_capacity(1_024 * found.templates.len() + 512);
     out.push_str("{\"data\":[");
     for (index, template) in found.templates.iter().enumerate() {
@@ -166,8 +169,9 @@ fn list_query(
     let (mut qualities, _) =
         filter_values(query, "quality_score", Quality::parse, Quality::VALUES, &[])?;
     let mut no_quality = false;
-    if caller.account.emulator.is_none() && !qualities.is_empty() {
-        // Only the review scripts of emulator accounts rate templates: all others are UNKNOWN.
+    let is_rated = caller.account.emulator.is_some() || caller.account.is_connected;
+    if !is_rated && !qualities.is_empty() {
+        // Only providers and the scripts of emulator accounts rate templates: others are UNKNOWN.
         no_quality = !qualities.contains(&Quality::Unknown);
         qualities.clear();
     }

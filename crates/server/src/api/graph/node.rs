@@ -17,9 +17,12 @@ use super::{
     body::GraphBody,
     caller::{Caller, unknown},
     faithful::Faithful,
+    ids::ProviderIds,
     outcomes,
     parameters::Query,
-    samples, success, uploads,
+    samples,
+    submission::{Awaited, Submission},
+    success, uploads,
     view::{self, Fields, View},
 };
 use crate::{
@@ -44,9 +47,10 @@ pub(super) async fn show(
         return uploads::show(&app, &caller, upload).await;
     }
     // Accounts and templates are numbered separately, so both can have the same id.
-    let template = match caller.template_id() {
+    let template = match caller.template_id(&app).await {
         Ok(id) => app.store().template(caller.account.id, id).await?,
-        Err(_) => None,
+        Err(problem) if problem.kind() == ProblemKind::NotFound => None,
+        Err(problem) => return Err(problem),
     };
     let fields = Fields::of(&query)?;
     match template {
@@ -67,7 +71,7 @@ pub(super) async fn show_template(
     caller: Caller<Read>,
     query: Query,
 ) -> Result<Response, Problem> {
-    let id = caller.item_id()?;
+    let id = caller.item_id(&app).await?;
     let template = app.store().template(caller.account.id, id).await?;
     let template = template.ok_or_else(|| unknown(&id.to_string()))?;
     caller.strike(&app, Call::Read, Some(template.template.name())).await?;
@@ -82,7 +86,8 @@ async fn shown(
     fields: &Fields,
 ) -> Result<Response, Problem> {
     let faithful = Faithful::of(app, &caller.account).await?;
-    let view = View { app, fields, faithful };
+    let ids = ProviderIds::of(app, &caller.account, [template.id].into_iter()).await?;
+    let view = View { app, fields, faithful, ids };
     Ok(json(StatusCode::OK, view::template(&view, template)))
 }
 
@@ -101,7 +106,7 @@ pub(super) async fn change(
 /// Edits a template. The rules apply to the edit together with the fields that it omits, so the
 /// result is valid only for the revision that was read. If that has changed, tries again.
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
-    let id = caller.template_id()?;
+    let id = caller.template_id(app).await?;
     let mut body = GraphBody::from_request(request, app).await?;
     caller.strike_template(app, Call::Edit, id).await?;
     let bytes = body.len();
@@ -122,7 +127,8 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
             ChangeOutcome::RevisionMismatch(_) => {}
             outcome => {
                 let template = outcomes::changed(outcome, id, "edit")?;
-                let mut response = json(StatusCode::OK, view::edited(&template));
+                let body = submitted_edit(app, caller, template).await?;
+                let mut response = json(StatusCode::OK, body);
                 add_warning_count(&mut response, warnings.count());
                 return Ok(response);
             }
@@ -132,11 +138,28 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
         .detail("Nothing was done: other requests keep editing the template. Try again."))
 }
 
+/// The response to an edit, after the provider of a connected account has made it.
+async fn submitted_edit(
+    app: &App,
+    caller: &Caller<Write>,
+    template: StoredTemplate,
+) -> Result<String, Problem> {
+    let awaited = Awaited::Version(template.id, template.state.version);
+    let submission = caller.submitted_one(app, awaited).await?;
+    let ids = ProviderIds::of(app, &caller.account, [template.id].into_iter()).await?;
+    let current = match submission {
+        Submission::Done(_) => app.store().template(caller.account.id, template.id).await?,
+        Submission::NotConnected | Submission::Pending(_) => None,
+    };
+    let template = current.as_deref().unwrap_or(&template);
+    Ok(view::edited(template, &ids, &submission))
+}
+
 pub(super) async fn unpause(
     State(app): State<App>,
     caller: Caller<Review>,
 ) -> Result<Response, Problem> {
-    let id = caller.template_id()?;
+    let id = caller.template_id(&app).await?;
     let change = caller.change(&app, id);
     let outcome = app.store().review_template(change, Trigger::Resume, None).await?;
     outcomes::changed(outcome, id, Trigger::Resume.as_str())?;

@@ -7,12 +7,14 @@ use galley_domain::{
     rulebook::{Category, WHATSAPP},
     template::Template,
 };
+use galley_store::CreatedTemplate;
 
 use super::{
     body::{GraphBody, invalid},
     caller::Caller,
     create, outcomes,
     parameters::invalid_parameter,
+    submission::{Awaited, Submission},
 };
 use crate::{
     api::{auth::Write, json, problem::Problem},
@@ -36,20 +38,37 @@ pub(super) async fn upsert(
     let new_template = |it| create::new_template(&caller, it, None, at);
     let new_templates = templates.into_iter().map(new_template).collect();
     let upserted = outcomes::upserted(app.store().upsert_templates(new_templates).await?)?;
+    let submissions = submitted(&app, &caller, &upserted).await?;
     let mut out = String::from("{\"data\":[");
-    for (index, (template, language)) in upserted.iter().zip(&languages).enumerate() {
+    let written = upserted.iter().zip(&languages).zip(&submissions);
+    for (index, ((template, language), submission)) in written.enumerate() {
         if index > 0 {
             out.push(',');
         }
         let mut object = ObjectWriter::open(&mut out);
-        object.display("id", template.id);
-        object.unescaped("status", template.status.as_str());
         object.unescaped("language", language);
-        object.unescaped("category", template.category.as_str());
+        create::write_created(&mut object, template, submission);
         object.close();
     }
     out.push_str("]}");
     Ok(json(StatusCode::OK, out))
+}
+
+/// Waits until the provider of a connected account has the templates.
+async fn submitted(
+    app: &App,
+    caller: &Caller<Write>,
+    upserted: &[CreatedTemplate],
+) -> Result<Vec<Submission>, Problem> {
+    let mut awaited = Vec::with_capacity(upserted.len());
+    for CreatedTemplate { id, .. } in upserted {
+        let stored = match caller.account.is_connected {
+            true => app.store().template(caller.account.id, *id).await?,
+            false => None,
+        };
+        awaited.push(Awaited::Version(*id, stored.map_or(1, |it| it.state.version)));
+    }
+    caller.submitted(app, &awaited).await
 }
 
 /// One template for each language that the document names.

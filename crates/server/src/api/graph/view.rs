@@ -13,7 +13,9 @@ use galley_store::{Account, StoredTemplate};
 
 use super::{
     faithful::{self, Faithful},
+    ids::{ProviderIds, ShownId},
     parameters::Query,
+    submission::Submission,
 };
 use crate::{
     api::{media_url, problem::Problem},
@@ -64,6 +66,8 @@ pub(super) struct View<'a> {
     pub(super) fields: &'a Fields,
     /// For a faithful emulator account, which shows what Meta shows.
     pub(super) faithful: Option<Faithful>,
+    /// The ids of the provider of a connected account.
+    pub(super) ids: ProviderIds,
 }
 
 /// One template.
@@ -107,11 +111,14 @@ pub(super) fn write_template(out: &mut String, view: &View<'_>, stored: &StoredT
         object.raw("last_updated_time", &stored.updated_at.as_second().to_string());
     }
     write_content(&mut object, view, template);
-    object.unescaped("id", itoa::Buffer::new().format(stored.id.get()));
+    match view.ids.shown(stored.id) {
+        ShownId::Own(id) => object.unescaped("id", itoa::Buffer::new().format(id.get())),
+        ShownId::Provider(id) => object.unescaped("id", id.as_str()),
+    }
     object.close();
 }
 
-/// Writes the quality. Only the review scripts of emulator accounts rate templates.
+/// Writes the quality. Only providers and the review scripts of emulator accounts rate templates.
 fn write_quality(object: &mut ObjectWriter<'_>, stored: &StoredTemplate) {
     let date = match stored.quality {
         Quality::Unknown => stored.created_at,
@@ -288,14 +295,19 @@ fn rejected_reason(stored: &StoredTemplate) -> &'static str {
 
 /// The response to an edit. It has more members than Meta's, because some clients require a name and
 /// a category, and one requires a status.
-pub(super) fn edited(stored: &StoredTemplate) -> String {
+pub(super) fn edited(
+    stored: &StoredTemplate,
+    ids: &ProviderIds,
+    submission: &Submission,
+) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::open(&mut out);
     object.raw("success", "true");
-    object.display("id", stored.id);
+    object.display("id", ids.shown(stored.id));
     object.string("name", stored.template.name());
     object.unescaped("category", stored.template.category().as_str());
     object.unescaped("status", stored.state.status().as_str());
+    submission.write(&mut object);
     object.close();
     out
 }

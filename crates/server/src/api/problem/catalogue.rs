@@ -106,6 +106,8 @@ catalogue! {
         "Nothing was done. Choose another name, or move the clock of the emulator account to the time in `until`.";
     MessageRefused UNPROCESSABLE_ENTITY "message-refused" "The message was refused"
         "Nothing was sent. Fix everything listed in `galley_violations`. Each entry says what is wrong, and where.";
+    UpstreamRefused UNPROCESSABLE_ENTITY "upstream-refused" "The provider refused the change"
+        "Fix what the provider names in the error, and send the request again. A template whose create was refused does not exist.";
     ProvokedFailure INTERNAL_SERVER_ERROR "provoked-failure" "A failure was provoked"
         "A fault of the emulator account, the header Galley-Fault or the number of the recipient has provoked this failure. `emulator/faults` lists the faults.";
     TemplateUnknown NOT_FOUND "template-unknown" "The template does not exist"

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::StatusCode;
 use galley_domain::{
     document::JsonError, emulator::failures::Failure, id::TemplateId, rulebook::Category,
-    send::Refusal, template::lifecycle::InvalidTransition, violation::Violations,
+    send::Refusal, template::lifecycle::InvalidTransition, upstream::ProviderError, violation::Violations,
 };
 use galley_store::{Limit, MAX_DAILY_CHANGES, ReadKind, StoreError};
 use jiff::Timestamp;
@@ -73,6 +73,12 @@ impl Problem {
         };
         let problem = Self::of(ProblemKind::LimitReached).detail(detail);
         Self { extra: Extra::Limit(limit), ..problem }
+    }
+
+    /// The provider of the account refuses the change.
+    pub(crate) fn upstream_refused(error: ProviderError) -> Self {
+        let problem = Self::of(ProblemKind::UpstreamRefused).detail(error.to_string());
+        Self { extra: Extra::Provider(Box::new(error)), ..problem }
     }
 
     /// The handler of the request has panicked. The panic hook has logged where and why.

@@ -29,7 +29,8 @@ impl Problem {
             | Extra::Limit(_)
             | Extra::Throttle(_)
             | Extra::Failure(_)
-            | Extra::Refusal(_) => {}
+            | Extra::Refusal(_)
+            | Extra::Provider(_) => {}
             Extra::Existing(id) => document.existing_id = Some(id.to_string()),
             Extra::Violations(violations) => {
                 document.violations = Some(violations.listed());

@@ -1,0 +1,250 @@
+//! Waits for the provider of a connected account, so that the response to a create, an edit or a
+//! delete contains the id, the status or the error of the provider.
+
+use std::time::Duration;
+
+use galley_domain::{
+    id::TemplateId,
+    upstream::{OperationKind, OperationState},
+};
+use galley_store::{MirroredTemplate, StoredOperation, TemplateChange};
+use tokio::time::{Instant, timeout_at};
+
+use super::caller::Caller;
+use crate::{
+    api::{auth::Write, problem::Problem},
+    app::App,
+    json_writer::ObjectWriter,
+};
+
+/// How long a request waits for the provider.
+const SUBMISSION_WAIT: Duration = Duration::from_secs(10);
+
+/// Interval at which a request reads its operation, in case another process makes it.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The change that a request waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Awaited {
+    /// The provider has this version of the template.
+    Version(TemplateId, u64),
+    /// The provider does not have the template any more.
+    Deletion(TemplateId),
+}
+
+/// What became of a change at the provider.
+#[derive(Debug)]
+pub(super) enum Submission {
+    /// The account is not connected.
+    NotConnected,
+    /// The provider has made it. Contains what it shows of the template.
+    Done(Option<Box<MirroredTemplate>>),
+    /// The provider has not decided; the word says why.
+    Pending(&'static str),
+}
+
+impl Submission {
+    /// Writes the member that tells of a change that the provider has not made.
+    pub(super) fn write(&self, object: &mut ObjectWriter<'_>) {
+        if let Self::Pending(state) = self {
+            object.object("galley_upstream", |upstream| upstream.unescaped("state", state));
+        }
+    }
+}
+
+impl Caller<Write> {
+    /// Waits for the provider to make changes. A create that it refuses leaves no template behind.
+    pub(super) async fn submitted(
+        &self,
+        app: &App,
+        awaited: &[Awaited],
+    ) -> Result<Vec<Submission>, Problem> {
+        if !self.account.is_connected {
+            return Ok(awaited.iter().map(|_| Submission::NotConnected).collect());
+        }
+        app.upstream().wake();
+        let wait = SUBMISSION_WAIT.min(app.limits().request / 2);
+        let deadline = Instant::now() + wait;
+        let mut submissions = Vec::with_capacity(awaited.len());
+        let mut refusal = None;
+        for change in awaited {
+            match self.outcome(app, *change, deadline).await? {
+                Outcome::Settled(submission) => submissions.push(submission),
+                Outcome::Failed(operation) => {
+                    let problem = failed(&operation);
+                    self.undo_create(app, &operation).await?;
+                    refusal.get_or_insert(problem);
+                }
+            }
+        }
+        refusal.map_or(Ok(submissions), Err)
+    }
+
+    /// Waits for one change.
+    pub(super) async fn submitted_one(
+        &self,
+        app: &App,
+        awaited: Awaited,
+    ) -> Result<Submission, Problem> {
+        let submissions = self.submitted(app, &[awaited]).await?;
+        Ok(submissions.into_iter().next().unwrap_or(Submission::NotConnected))
+    }
+
+    async fn outcome(
+        &self,
+        app: &App,
+        awaited: Awaited,
+        deadline: Instant,
+    ) -> Result<Outcome, Problem> {
+        let account = self.account.id;
+        let (Awaited::Version(template, _) | Awaited::Deletion(template)) = awaited;
+        let mut moves = app.upstream().moves();
+        let mut is_first = true;
+        loop {
+            moves.mark_unchanged();
+            let operation = app.store().newest_operation(account, template).await?;
+            let Some(operation) = operation.filter(|it| awaited.is_by(it)) else {
+                return self.without_operation(app, awaited).await;
+            };
+            let state = operation.operation.state;
+            let is_over = Instant::now() >= deadline || (is_first && self.is_resting(app).await?);
+            is_first = false;
+            match state {
+                OperationState::Done => return self.done(app, template).await,
+                OperationState::Refused | OperationState::Conflict => {
+                    return Ok(Outcome::Failed(Box::new(operation)));
+                }
+                OperationState::Held(_) | OperationState::Superseded => {
+                    return Ok(Outcome::Settled(Submission::Pending(word(state))));
+                }
+                _ if is_over => return Ok(Outcome::Settled(Submission::Pending(word(state)))),
+                _ => {}
+            }
+            let next_read = deadline.min(Instant::now() + POLL_INTERVAL);
+            let _ = timeout_at(next_read, moves.changed()).await;
+        }
+    }
+
+    async fn done(&self, app: &App, template: TemplateId) -> Result<Outcome, Problem> {
+        let rows = app.store().mirror_of(self.account.id, vec![template]).await?;
+        let row = rows.into_iter().find(MirroredTemplate::is_present);
+        Ok(Outcome::Settled(Submission::Done(row.map(Box::new))))
+    }
+
+    /// No operation is about the change: the provider has it, or a reviewer has to approve it first.
+    async fn without_operation(&self, app: &App, awaited: Awaited) -> Result<Outcome, Problem> {
+        match awaited {
+            Awaited::Deletion(_) => Ok(Outcome::Settled(Submission::Done(None))),
+            Awaited::Version(template, 1) => match self.done(app, template).await? {
+                Outcome::Settled(Submission::Done(None)) => {
+                    Ok(Outcome::Settled(Submission::Pending(LOCAL)))
+                }
+                done => Ok(done),
+            },
+            Awaited::Version(..) => Ok(Outcome::Settled(Submission::Pending(LOCAL))),
+        }
+    }
+
+    /// Whether no call is made now, so that waiting is useless.
+    async fn is_resting(&self, app: &App) -> Result<bool, Problem> {
+        let connection = app.store().connection(self.account.id).await?;
+        let now = app.clock().now();
+        Ok(connection.is_none_or(|connection| {
+            let until = connection.degraded.and_then(|degraded| degraded.until);
+            connection.paused_at.is_some() || until.is_some_and(|until| until > now)
+        }))
+    }
+
+    /// Deletes a template whose create the provider has refused, so that its name is free, as it is at
+    /// the provider. A template that was edited since stays.
+    async fn undo_create(&self, app: &App, operation: &StoredOperation) -> Result<(), Problem> {
+        let is_refused = operation.operation.state == OperationState::Refused;
+        if operation.operation.kind != OperationKind::Create || !is_refused {
+            return Ok(());
+        }
+        let id = operation.template;
+        let stored = app.store().template(self.account.id, id).await?;
+        if let Some(stored) = stored.filter(|it| it.state.version == operation.version) {
+            let expected = Some(vec![stored.revision]);
+            let change = TemplateChange { expected, ..self.change(app, id) };
+            app.store().delete_template(change).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The end of a wait.
+enum Outcome {
+    Settled(Submission),
+    /// The provider refused the change, or has another template in its place.
+    Failed(Box<StoredOperation>),
+}
+
+impl Awaited {
+    /// Whether an operation makes the change.
+    fn is_by(self, operation: &StoredOperation) -> bool {
+        let is_deletion = operation.operation.kind == OperationKind::Delete;
+        match self {
+            Self::Version(_, version) => !is_deletion && operation.version == version,
+            Self::Deletion(_) => is_deletion,
+        }
+    }
+}
+
+/// The state of a version that the provider does not have, and that no operation is about.
+const LOCAL: &str = "local";
+
+/// The word for the state of an operation that is not over.
+fn word(state: OperationState) -> &'static str {
+    match state {
+        OperationState::Unknown | OperationState::Probing => OperationState::Sending.as_str(),
+        OperationState::Superseded => LOCAL,
+        state => state.as_str(),
+    }
+}
+
+/// The error of an operation that failed.
+fn failed(operation: &StoredOperation) -> Problem {
+    match (operation.operation.state, &operation.operation.error) {
+        (OperationState::Refused, Some(error)) => Problem::upstream_refused(error.clone()),
+        _ => Problem::name_taken(Some(operation.template)).detail(
+            "The provider has a template with this name and language and another content, or none any more. Galley has kept yours: look at both, and accept one of them.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::upstream::{HeldReason, Operation};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_request_waits_for_its_own_version_or_its_own_deletion() {
+        let template = TemplateId::new(7).unwrap();
+        let operation = |kind, version| StoredOperation {
+            id: 1,
+            template,
+            version,
+            operation: Operation::new(kind),
+            created_at: Timestamp::UNIX_EPOCH,
+            sent_at: None,
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        let edit = operation(OperationKind::Edit, 3);
+        assert!(Awaited::Version(template, 3).is_by(&edit));
+        assert!(!Awaited::Version(template, 4).is_by(&edit));
+        assert!(!Awaited::Deletion(template).is_by(&edit));
+        assert!(Awaited::Deletion(template).is_by(&operation(OperationKind::Delete, 3)));
+        assert!(!Awaited::Version(template, 3).is_by(&operation(OperationKind::Delete, 3)));
+    }
+
+    #[test]
+    fn clients_see_one_word_for_all_states_of_a_call() {
+        use OperationState::{Held, Probing, Queued, Sending, Superseded, Unknown};
+        let states = [Queued, Sending, Unknown, Probing, Superseded, Held(HeldReason::Throttle)];
+        let words = ["queued", "sending", "sending", "sending", "local", "held"];
+        assert_eq!(states.map(word), words);
+    }
+}

@@ -1,0 +1,166 @@
+//! Makes the operations of a connection: creates, edits and deletes at the provider.
+//!
+//! `begin_operation` commits that a call is being made before its first byte leaves, and
+//! `record_call` commits its outcome. A call whose outcome is not known is probed before it is made
+//! again. All effects go through the store and the transport.
+
+mod call;
+mod document;
+mod media;
+mod probe;
+mod subject;
+
+use std::collections::{HashMap, HashSet};
+
+use galley_domain::upstream::{CallFailure, OperationKind, OperationState};
+use galley_store::StoredOperation;
+
+use self::subject::Identity;
+use super::session::{Session, SyncError};
+
+/// How many open operations are read at a time. Operations that are held are among them.
+const MAX_OPEN_OPERATIONS: usize = 2_000;
+
+/// After so many calls in a row whose outcome is not known, the provider counts as unreachable.
+const MAX_UNKNOWN_CALLS: u32 = 5;
+
+/// What was done about an operation.
+enum Progress {
+    /// Nothing: it waits for another operation, or is not due.
+    Waits,
+    /// It ended without a call.
+    Skipped,
+    /// A call or a probe was made.
+    Made(Result<(), CallFailure>),
+}
+
+/// The operations that a run has to make.
+struct Run<'a> {
+    open: &'a [StoredOperation],
+    /// Those that the run has settled.
+    settled: HashSet<u64>,
+    /// Names and languages of their templates, as far as they were needed.
+    identities: HashMap<u64, Option<Identity>>,
+}
+
+impl Session {
+    /// Makes operations that are due, at most `limit`, oldest first. Returns how many it made.
+    pub async fn run_operations(&self, limit: usize) -> Result<usize, SyncError> {
+        let account = self.connection.account;
+        let open = self.context.store.open_operations(account, MAX_OPEN_OPERATIONS).await?;
+        if open.is_empty() {
+            return Ok(0);
+        }
+        let run =
+            Run { open: &open, settled: HashSet::default(), identities: HashMap::default() };
+        // They are not part of a sweep, even if they are made between its pages.
+        let was_background = self.budget.set_background(false);
+        let made = self.run(run, limit).await;
+        self.budget.set_background(was_background);
+        made
+    }
+
+    async fn run(&self, mut run: Run<'_>, limit: usize) -> Result<usize, SyncError> {
+        let (mut made, mut unknown_calls) = (0, 0);
+        for operation in run.open {
+            if made >= limit {
+                break;
+            }
+            if !operation.operation.is_due(self.now()) {
+                continue;
+            }
+            let result = match self.run_operation(operation, &mut run).await? {
+                Progress::Waits => continue,
+                Progress::Skipped => Ok(()),
+                Progress::Made(result) => result,
+            };
+            made += 1;
+            unknown_calls = self.assess(operation, result, unknown_calls).await?;
+            self.extend().await?;
+        }
+        Ok(made)
+    }
+
+    /// Ends the run if a failure is about the connection, not about the operation. Returns how many
+    /// calls in a row have an unknown outcome.
+    async fn assess(
+        &self,
+        operation: &StoredOperation,
+        result: Result<(), CallFailure>,
+        unknown_calls: u32,
+    ) -> Result<u32, SyncError> {
+        let Err(failure) = result else {
+            self.recovered().await?;
+            return Ok(0);
+        };
+        let is_create = operation.operation.kind == OperationKind::Create;
+        match failure {
+            CallFailure::Throttled { .. } => match self.budget.take_refusal() {
+                // Creates have a limit of their own: edits and deletes may still be possible.
+                Some(_) if is_create => Ok(unknown_calls),
+                Some(until) => Err(SyncError::NotBefore(until)),
+                None => Err(self.failed(failure).await?),
+            },
+            CallFailure::Unknown(_) if unknown_calls + 1 < MAX_UNKNOWN_CALLS => {
+                Ok(unknown_calls + 1)
+            }
+            CallFailure::Unknown(_)
+            | CallFailure::NotSent(_)
+            | CallFailure::Credentials(_)
+            | CallFailure::Restricted(_) => Err(self.failed(failure).await?),
+            // A create is refused as unknown if the token cannot see the account.
+            CallFailure::Gone(_) if is_create => Err(self.failed(failure).await?),
+            _ => Ok(0),
+        }
+    }
+
+    async fn run_operation(
+        &self,
+        operation: &StoredOperation,
+        run: &mut Run<'_>,
+    ) -> Result<Progress, SyncError> {
+        let subject = self.subject(operation).await?;
+        let (progress, after) = match operation.operation.state {
+            OperationState::Unknown => self.probe(operation, &subject).await?,
+            _ => self.make(operation, subject, run).await?,
+        };
+        if let Some(after) = after {
+            if after.operation.state.is_settled() {
+                run.settled.insert(after.id);
+            }
+            self.context.waker.operation_moved();
+        }
+        Ok(progress)
+    }
+
+    /// Whether an earlier operation has to end first: it deletes, or may have created, another
+    /// template with the same name and language.
+    async fn is_name_awaited(
+        &self,
+        operation: &StoredOperation,
+        wanted: &Identity,
+        run: &mut Run<'_>,
+    ) -> Result<bool, SyncError> {
+        for earlier in run.open {
+            let is_candidate = earlier.id < operation.id
+                && earlier.template != operation.template
+                && !run.settled.contains(&earlier.id)
+                && (earlier.operation.kind == OperationKind::Delete
+                    || earlier.operation.state.is_uncertain());
+            if !is_candidate {
+                continue;
+            }
+            let identity = match run.identities.get(&earlier.id) {
+                Some(known) => known,
+                None => {
+                    let identity = self.subject(earlier).await?.identity;
+                    run.identities.entry(earlier.id).or_insert(identity)
+                }
+            };
+            if identity.as_ref() == Some(wanted) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

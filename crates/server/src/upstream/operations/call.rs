@@ -1,0 +1,179 @@
+//! Makes the call of an operation.
+
+use galley_domain::upstream::{CallDone, CallFailure, OperationKind, OperationState, RemoteId};
+use galley_store::{StoredOperation, StoredTemplate};
+use galley_upstream::Upstream as _;
+
+use super::{
+    Progress, Run, document,
+    subject::{Subject, changed_category, is_same},
+};
+use crate::upstream::session::{Session, SyncError, kept};
+
+/// A call to make.
+enum Call {
+    Create { document: String },
+    Edit { id: RemoteId, document: String },
+    Delete { id: RemoteId, name: String },
+}
+
+/// What an operation needs now.
+enum Plan {
+    /// An earlier operation has to end first.
+    Wait,
+    /// Nothing: the provider has what the operation wants, or a later one replaces it.
+    Skip,
+    /// A call.
+    Call(Call),
+}
+
+impl Session {
+    /// Makes the call of an operation whose call is due, unless none is needed. Returns the operation
+    /// after that.
+    pub(super) async fn make(
+        &self,
+        operation: &StoredOperation,
+        subject: Subject,
+        run: &mut Run<'_>,
+    ) -> Result<(Progress, Option<StoredOperation>), SyncError> {
+        let store = &self.context.store;
+        let call = match self.plan(operation, subject, run).await? {
+            Plan::Wait => return Ok((Progress::Waits, None)),
+            Plan::Skip => {
+                let skipped = store.skip_operation(self.fence, operation.id, self.now()).await?;
+                return Ok((Progress::Skipped, kept(skipped)?));
+            }
+            Plan::Call(call) => call,
+        };
+        // Samples change no template: they are uploaded before the call counts as begun.
+        let call = self.with_samples(call).await?;
+        let begun = store.begin_operation(self.fence, operation.id, self.now()).await?;
+        let begun = kept(begun)?.filter(|it| it.operation.state == OperationState::Sending);
+        let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
+        let outcome = match call {
+            Ok(call) => self.send(begun.operation.kind, call).await?,
+            Err(failure) => Err(failure),
+        };
+        let result = outcome.as_ref().map(drop).map_err(CallFailure::clone);
+        let after = store.record_call(self.fence, begun.id, outcome, self.now()).await?;
+        Ok((Progress::Made(result), kept(after)?))
+    }
+
+    async fn plan(
+        &self,
+        operation: &StoredOperation,
+        subject: Subject,
+        run: &mut Run<'_>,
+    ) -> Result<Plan, SyncError> {
+        if operation.operation.kind == OperationKind::Delete {
+            return self.plan_delete(operation, subject).await;
+        }
+        let account = self.connection.account;
+        let newest = self.context.store.newest_operation(account, operation.template).await?;
+        let is_replaced = newest.is_some_and(|newest| newest.id != operation.id);
+        let Subject { template: Some(template), row, is_deleted: false, .. } = subject else {
+            return Ok(Plan::Skip);
+        };
+        if is_replaced {
+            return Ok(Plan::Skip);
+        }
+        let Some(mut row) = row else { return self.plan_create(operation, &template, run).await };
+        if is_same(&template, &row) {
+            // The mirror may show what was there before the last edit.
+            match self.current_row(row).await? {
+                Some(current) if is_same(&template, &current) => return Ok(Plan::Skip),
+                Some(current) => row = current,
+                None => return self.plan_create(operation, &template, run).await,
+            }
+        }
+        let category = changed_category(&template, &row);
+        let document = document::edit(&template.template, category);
+        Ok(Plan::Call(Call::Edit { id: row.id, document }))
+    }
+
+    async fn plan_create(
+        &self,
+        operation: &StoredOperation,
+        template: &StoredTemplate,
+        run: &mut Run<'_>,
+    ) -> Result<Plan, SyncError> {
+        let template = &template.template;
+        let wanted = (template.name().to_owned(), template.language().to_owned());
+        if self.is_name_awaited(operation, &wanted, run).await? {
+            return Ok(Plan::Wait);
+        }
+        Ok(Plan::Call(Call::Create { document: document::create(template) }))
+    }
+
+    async fn plan_delete(
+        &self,
+        operation: &StoredOperation,
+        subject: Subject,
+    ) -> Result<Plan, SyncError> {
+        if let Some(row) = subject.row {
+            return Ok(Plan::Call(Call::Delete { id: row.id, name: row.name }));
+        }
+        if subject.was_mirrored {
+            return Ok(Plan::Skip);
+        }
+        // A create whose outcome was not known may have made it.
+        match self.find_own(operation, &subject).await? {
+            Ok(Some(found)) => {
+                Ok(Plan::Call(Call::Delete { id: found.id, name: found.name }))
+            }
+            Ok(None) => Ok(Plan::Skip),
+            Err(failure) => Err(self.failed(failure).await?),
+        }
+    }
+
+    /// The call with the handles that the provider gave to the samples of its document, or why one of
+    /// them could not be uploaded.
+    async fn with_samples(&self, call: Call) -> Result<Result<Call, CallFailure>, SyncError> {
+        Ok(match call {
+            Call::Create { document } => {
+                self.upload_samples(document).await?.map(|document| Call::Create { document })
+            }
+            Call::Edit { id, document } => {
+                self.upload_samples(document).await?.map(|document| Call::Edit { id, document })
+            }
+            delete @ Call::Delete { .. } => Ok(delete),
+        })
+    }
+
+    async fn send(
+        &self,
+        kind: OperationKind,
+        call: Call,
+    ) -> Result<Result<CallDone, CallFailure>, SyncError> {
+        let outcome = match call {
+            Call::Create { document } => {
+                let created = self.while_leased(self.upstream.create(&document)).await?;
+                created.map(CallDone::Created).map_err(|failure| match failure {
+                    // An edit whose template the provider does not have creates it.
+                    CallFailure::Exists(error) if kind == OperationKind::Edit => {
+                        CallFailure::Unknown(error.to_string())
+                    }
+                    CallFailure::Gone(error) if kind == OperationKind::Edit => {
+                        CallFailure::Credentials(error)
+                    }
+                    failure => failure,
+                })
+            }
+            Call::Edit { id, document } => {
+                let edited = self.while_leased(self.upstream.edit(&id, &document)).await?;
+                edited.map(|()| CallDone::Edited).map_err(|failure| match failure {
+                    // A create whose template the provider has edits it.
+                    CallFailure::Gone(error) if kind == OperationKind::Create => {
+                        CallFailure::Refused(error)
+                    }
+                    failure => failure,
+                })
+            }
+            Call::Delete { id, name } => {
+                let deleted = self.while_leased(self.upstream.delete(&name, Some(&id))).await?;
+                deleted.map(|()| CallDone::Deleted)
+            }
+        };
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,139 @@
+//! Looks at the provider whether a call with an unknown outcome had its effect.
+
+use galley_domain::upstream::{
+    CallFailure, ComparableContent, OperationKind, OperationState, ProbeResult, RemoteTemplate,
+};
+use galley_store::{MirroredTemplate, StoredOperation};
+use galley_upstream::Upstream as _;
+
+use super::{Progress, document, subject::Subject};
+use crate::upstream::session::{Session, SyncError, kept};
+
+impl Session {
+    /// Probes an operation whose probe is due. Returns the operation after that.
+    pub(super) async fn probe(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+    ) -> Result<(Progress, Option<StoredOperation>), SyncError> {
+        let store = &self.context.store;
+        let begun = store.begin_operation(self.fence, operation.id, self.now()).await?;
+        let begun = kept(begun)?.filter(|it| it.operation.state == OperationState::Probing);
+        let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
+        let (found, result) = match self.look(&begun, subject).await? {
+            Ok(found) => (self.result(&begun, subject, found).await?, Ok(())),
+            Err(failure) => (ProbeResult::Failed(failure.clone()), Err(failure)),
+        };
+        let after = store.record_probe(self.fence, begun.id, found, self.now()).await?;
+        Ok((Progress::Made(result), kept(after)?))
+    }
+
+    /// Reads the template of an operation at the provider; none if it does not exist.
+    async fn look(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+    ) -> Result<Result<Option<RemoteTemplate>, CallFailure>, SyncError> {
+        if let Some(row) = &subject.row {
+            return self.look_by_id(row).await;
+        }
+        if operation.operation.kind == OperationKind::Delete {
+            return self.find_own(operation, subject).await;
+        }
+        let Some((name, language)) = &subject.identity else { return Ok(Ok(None)) };
+        self.while_leased(self.upstream.find(name, language)).await
+    }
+
+    async fn look_by_id(
+        &self,
+        row: &MirroredTemplate,
+    ) -> Result<Result<Option<RemoteTemplate>, CallFailure>, SyncError> {
+        let failure = match self.while_leased(self.upstream.read(&row.id)).await? {
+            Ok(found) => return Ok(Ok(Some(found))),
+            Err(failure) => failure,
+        };
+        if !matches!(failure, CallFailure::Gone(_)) {
+            return Ok(Err(failure));
+        }
+        // The token may not see the account any more: then nothing is known.
+        Ok(self.while_leased(self.upstream.check()).await?.map(|_| None))
+    }
+
+    /// What a look means for the operation. What was found is recorded in the mirror first.
+    async fn result(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+        found: Option<RemoteTemplate>,
+    ) -> Result<ProbeResult, SyncError> {
+        let kind = operation.operation.kind;
+        let present = found.as_ref().filter(|it| !it.status.is_deleted());
+        if kind == OperationKind::Delete {
+            let is_present = present.is_some();
+            return Ok(if is_present { ProbeResult::Different } else { ProbeResult::Absent });
+        }
+        let result = match (present, &subject.template) {
+            (Some(found), Some(template)) => {
+                let wanted = document::wanted(&template.template, &found.category);
+                let previous = match kind {
+                    OperationKind::Edit => self.previous(operation, subject, &found.category).await?,
+                    _ => None,
+                };
+                wanted.map_or(ProbeResult::Different, |wanted| {
+                    ProbeResult::compare(Some(found), &wanted, previous.as_ref())
+                })
+            }
+            // The version is no longer stored: a later one replaces the operation.
+            (Some(_), None) => ProbeResult::Different,
+            (None, _) => ProbeResult::Absent,
+        };
+        if !subject.is_deleted {
+            self.observe(subject, found).await?;
+        }
+        Ok(match (kind, &subject.row, result) {
+            // The call was a create: it is to be made again.
+            (OperationKind::Edit, None, ProbeResult::Absent) => ProbeResult::Different,
+            (_, _, result) => result,
+        })
+    }
+
+    /// Records what a look has shown of a template that the account has.
+    async fn observe(
+        &self,
+        subject: &Subject,
+        found: Option<RemoteTemplate>,
+    ) -> Result<(), SyncError> {
+        let (store, now) = (&self.context.store, self.now());
+        let asked = subject.row.as_ref().and_then(|row| row.dirty_at);
+        match (found, &subject.row) {
+            (Some(found), row) if row.is_some() || !found.status.is_deleted() => {
+                kept(store.record_read(self.fence, found, asked, now).await?)
+            }
+            (None, Some(row)) => {
+                let absent = store.record_absent(self.fence, row.id.clone(), asked, now).await?;
+                kept(absent).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The content of the version before an edit, if both differ only in what a provider does not
+    /// show, so that no read tells whether the edit was made.
+    async fn previous(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+        category: &str,
+    ) -> Result<Option<ComparableContent>, SyncError> {
+        let Some(former) = operation.version.checked_sub(1).filter(|it| *it > 0) else {
+            return Ok(None);
+        };
+        let (store, account) = (&self.context.store, self.connection.account);
+        let former = store.operation_template(account, operation.template, former).await?;
+        let is_other = |content: &str| {
+            subject.template.as_ref().is_some_and(|it| it.template.content() != content)
+        };
+        let former = former.filter(|it| is_other(it.template.content()));
+        Ok(former.and_then(|former| document::wanted(&former.template, category)))
+    }
+}

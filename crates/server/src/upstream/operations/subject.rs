@@ -1,0 +1,128 @@
+//! What an operation is about: the template at the version of the operation, and what the mirror
+//! shows of it.
+
+use galley_domain::{
+    rulebook::Category,
+    template::sample,
+    upstream::{
+        CallFailure, RemoteTemplate,
+        content::{document_key, version_key},
+    },
+};
+use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate, ToRead};
+use galley_upstream::Upstream as _;
+
+use crate::upstream::session::{Session, SyncError};
+
+/// How many versions are compared with a template at the provider to learn whether Galley has made it.
+const MAX_COMPARED_VERSIONS: u64 = 20;
+
+/// The name and the language of a template.
+pub(super) type Identity = (String, String);
+
+/// What an operation is about.
+pub(super) struct Subject {
+    /// The template with the content of the operation's version; `None` if that is no longer stored.
+    pub(super) template: Option<StoredTemplate>,
+    /// Its name and language.
+    pub(super) identity: Option<Identity>,
+    /// Whether the account has deleted it.
+    pub(super) is_deleted: bool,
+    /// The template at the provider, as far as the mirror knows.
+    pub(super) row: Option<MirroredTemplate>,
+    /// Whether the mirror had it once.
+    pub(super) was_mirrored: bool,
+}
+
+impl Session {
+    pub(super) async fn subject(&self, operation: &StoredOperation) -> Result<Subject, SyncError> {
+        let (store, account) = (&self.context.store, self.connection.account);
+        let StoredOperation { template: id, version, .. } = *operation;
+        let template = store.operation_template(account, id, version).await?;
+        let is_deleted = store.template(account, id).await?.is_none();
+        let rows = store.mirror_of(account, vec![id]).await?;
+        let was_mirrored = !rows.is_empty();
+        let row = rows.into_iter().find(MirroredTemplate::is_present);
+        let identity = match (&template, &row) {
+            (Some(stored), _) => {
+                Some((stored.template.name().to_owned(), stored.template.language().to_owned()))
+            }
+            (None, Some(row)) => Some((row.name.clone(), row.language.clone())),
+            (None, None) => None,
+        };
+        Ok(Subject { template, identity, is_deleted, row, was_mirrored })
+    }
+
+    /// The row of the subject after a read, if something may have changed at the provider.
+    pub(super) async fn current_row(
+        &self,
+        row: MirroredTemplate,
+    ) -> Result<Option<MirroredTemplate>, SyncError> {
+        if row.dirty_at.is_none() {
+            return Ok(Some(row));
+        }
+        let MirroredTemplate { id, dirty_at, missing, .. } = row.clone();
+        self.read_templates(&[ToRead { id, dirty_at, missing }]).await?;
+        let row = self.context.store.mirrored_template(self.connection.account, row.id).await?;
+        Ok(row.filter(MirroredTemplate::is_present))
+    }
+
+    /// Whether a template that was found by its name is the one of the operation: no other template of
+    /// the account has it, and it has the content of one of the versions.
+    pub(super) async fn is_own(
+        &self,
+        operation: &StoredOperation,
+        found: &RemoteTemplate,
+    ) -> Result<bool, SyncError> {
+        let (store, account) = (&self.context.store, self.connection.account);
+        let row = store.mirrored_template(account, found.id.clone()).await?;
+        if let Some(owner) = row.and_then(|row| row.template) {
+            return Ok(owner == operation.template);
+        }
+        let Some(key) = found.document.as_deref().and_then(document_key) else { return Ok(false) };
+        let oldest = operation.version.saturating_sub(MAX_COMPARED_VERSIONS).max(1);
+        for version in (oldest..=operation.version).rev() {
+            let stored = store.operation_template(account, operation.template, version).await?;
+            let stored = stored.filter(|it| it.state.version == version);
+            let content = stored.as_ref().map(|it| it.template.content());
+            if content.and_then(|it| version_key(&found.category, it)) == Some(key) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Finds the template of a deleted one at the provider, which the mirror does not have.
+    pub(super) async fn find_own(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+    ) -> Result<Result<Option<RemoteTemplate>, CallFailure>, SyncError> {
+        let Some((name, language)) = &subject.identity else { return Ok(Ok(None)) };
+        let found = match self.while_leased(self.upstream.find(name, language)).await? {
+            Ok(found) => found.filter(|it| !it.status.is_deleted()),
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let Some(found) = found else { return Ok(Ok(None)) };
+        Ok(Ok(self.is_own(operation, &found).await?.then_some(found)))
+    }
+}
+
+/// The category that an edit has to change, because the provider shows another one.
+pub(super) fn changed_category(
+    template: &StoredTemplate,
+    row: &MirroredTemplate,
+) -> Option<Category> {
+    let own = template.template.category();
+    Category::parse(&row.category).filter(|shown| *shown != own).map(|_| own)
+}
+
+/// Whether the provider has the content of a version, so that nothing has to be sent. Samples are not
+/// shown as they were sent: content with samples is always sent.
+pub(super) fn is_same(template: &StoredTemplate, row: &MirroredTemplate) -> bool {
+    let content = template.template.content();
+    row.content_key.is_some()
+        && row.content_key == version_key(&row.category, content)
+        && changed_category(template, row).is_none()
+        && sample::referenced_names(content).next().is_none()
+}
