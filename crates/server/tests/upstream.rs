@@ -2,4 +2,7 @@
 //! account, called in process.
 
 mod connected;
+mod graph;
+mod operations;
+mod provider;
 mod sweeps;

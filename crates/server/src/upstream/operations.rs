@@ -51,8 +51,7 @@ impl Session {
         if open.is_empty() {
             return Ok(0);
         }
-        let run =
-            Run { open: &open, settled: HashSet::default(), identities: HashMap::default() };
+        let run = Run { open: &open, settled: HashSet::default(), identities: HashMap::default() };
         // They are not part of a sweep, even if they are made between its pages.
         let was_background = self.budget.set_background(false);
         let made = self.run(run, limit).await;

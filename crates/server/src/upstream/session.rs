@@ -11,9 +11,7 @@ use std::{
 
 use galley_domain::{
     id::AccountId,
-    upstream::{
-        CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL,
-    },
+    upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
 };
 use galley_store::{
     DegradedReason, Fence, Fenced, Lease, Store, StoreError, ToRead, UpstreamConnection,
@@ -209,7 +207,8 @@ impl Session {
         }
         let now = self.now();
         let later = |rest: SignedDuration| now.checked_add(rest).unwrap_or(Timestamp::MAX);
-        if let (CallFailure::Throttled { .. }, Some(until)) = (&failure, self.budget.take_refusal()) {
+        if let (CallFailure::Throttled { .. }, Some(until)) = (&failure, self.budget.take_refusal())
+        {
             return Ok(SyncError::NotBefore(until));
         }
         let (reason, until) = match &failure {

@@ -1,77 +1,49 @@
 //! An account that is connected to an emulator.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use async_trait::async_trait;
-use axum::body::{Body, to_bytes};
+use axum::{
+    body::Body,
+    http::{Method, header},
+};
 use galley_domain::{
+    document::Document,
     id::{AccountId, TemplateId},
     rulebook::WHATSAPP,
-    upstream::RemoteId,
+    template::{Review, Template, edit::Edit},
+    upstream::{OperationState, RemoteId},
 };
 use galley_server::{
     Clock,
     delivery::Keyring,
     upstream::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings, sync_connection},
+    workers,
 };
 use galley_store::{
-    Author, ConnectOutcome, Event, Feed, MirroredTemplate, NewConnection, SecretHash,
-    StoredTemplate, SweepReport,
+    Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
+    MirroredTemplate, NewConnection, NewTemplate, SecretHash, StoredOperation, StoredSecret,
+    StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
 };
-use galley_upstream::{Request, Response, Transport, TransportError};
+use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
+use super::provider::{Loss, Provider};
 use crate::{
-    harness::{TestAccount, TestService},
-    sandbox::emulator::{Emulator, TOKEN},
+    harness::{TestAccount, TestResponse, TestService},
+    sandbox::emulator::{Emulator, TOKEN, order},
 };
 
-/// Changes the body of a response.
-type Rewrite = Box<dyn Fn(&str, &mut Value) + Send + Sync>;
+/// The worker of connections.
+pub(crate) struct Worker(JoinHandle<()>);
 
-/// The provider, and what lies between it and the account.
-pub(crate) struct Provider {
-    emulator: Emulator,
-    calls: AtomicU32,
-    rewrite: Mutex<Option<Rewrite>>,
-}
-
-#[async_trait]
-impl Transport for Provider {
-    async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let path = request.url.path().to_owned();
-        let uri = match request.url.query() {
-            Some(query) => format!("{path}?{query}"),
-            None => path.clone(),
-        };
-        let mut call = axum::http::Request::builder().method(request.method.as_str()).uri(uri);
-        for (name, value) in &request.headers {
-            call = call.header(name, value.expose());
-        }
-        let response = self.emulator.handle(call.body(Body::from(request.body)).unwrap()).await;
-        let status = response.status().as_u16();
-        let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
-        let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), text(value))).collect();
-        let body = to_bytes(response.into_body(), usize::MAX).await;
-        let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
-        let body = match &*self.rewrite.lock().unwrap() {
-            Some(rewrite) => {
-                let mut document: Value = serde_json::from_slice(&body).unwrap();
-                rewrite(&path, &mut document);
-                document.to_string().into_bytes()
-            }
-            None => body.to_vec(),
-        };
-        Ok(Response { status, headers, body })
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -83,20 +55,34 @@ pub(crate) struct Connected {
     context: UpstreamContext,
 }
 
+/// The token of the connected account.
+pub(crate) const SHOP: &str = "token-of-the-shop";
+
 impl Connected {
     pub(crate) async fn start() -> Self {
+        Self::start_with(Review::Auto, None).await
+    }
+
+    /// With another review, and the app that uploads samples.
+    pub(crate) async fn start_with(review: Review, app_id: Option<&str>) -> Self {
         let emulator = Emulator::start_faithful().await;
         let by = Author::operator(emulator.clock.now());
         emulator.store.set_account_limits(emulator.account, None, by).await.unwrap();
         let service = TestService::builder().start();
-        let account = TestAccount { rulebook: &WHATSAPP, ..TestAccount::named("shop") };
+        let account = TestAccount {
+            rulebook: &WHATSAPP,
+            review,
+            key: SHOP,
+            token: SHOP,
+            ..TestAccount::named("shop")
+        };
         let account = service.account(account).await;
         let keyring = Keyring::new(Some("a key that is only for tests")).unwrap();
         let new = NewConnection {
             account,
             base_url: "https://provider.test/v23.0".to_owned(),
             waba: emulator.account.to_string(),
-            app_id: None,
+            app_id: app_id.map(str::to_owned),
             token: keyring.seal(account.get(), TOKEN, [1; 24]).unwrap(),
             token_expires_at: None,
             app_secret: None,
@@ -105,8 +91,7 @@ impl Connected {
         };
         let outcome = service.store.connect_upstream(new).await.unwrap();
         assert_eq!(outcome, ConnectOutcome::Connected);
-        let calls = AtomicU32::new(0);
-        let provider = Arc::new(Provider { emulator, calls, rewrite: Mutex::default() });
+        let provider = Arc::new(Provider::new(emulator));
         let transport = Arc::clone(&provider);
         let clock: Arc<dyn Clock> = Arc::<_>::clone(&service.clock) as _;
         let context = UpstreamContext {
@@ -115,6 +100,7 @@ impl Connected {
             transports: Arc::new(move |_| Arc::<Provider>::clone(&transport)),
             keyring,
             settings: UpstreamSettings { calls_per_hour: 5_000, ..UpstreamSettings::default() },
+            waker: service.app.upstream().clone(),
         };
         Self { provider, service, account, context }
     }
@@ -132,6 +118,134 @@ impl Connected {
     /// Changes the bodies of responses from now on.
     pub(crate) fn rewrite(&self, rewrite: impl Fn(&str, &mut Value) + Send + Sync + 'static) {
         *self.provider.rewrite.lock().unwrap() = Some(Box::new(rewrite));
+    }
+
+    /// Loses the next exchange with this method.
+    pub(crate) fn lose(&self, method: UpstreamMethod, loss: Loss) {
+        self.provider.losses.lock().unwrap().push_back((method, loss));
+    }
+
+    /// The number of exchanges with this method since the last question.
+    pub(crate) fn take_count(&self, method: UpstreamMethod) -> usize {
+        let log = std::mem::take(&mut *self.provider.log.lock().unwrap());
+        log.iter().filter(|logged| **logged == method).count()
+    }
+
+    /// Sends a request of a client of the connected account.
+    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> TestResponse {
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let request = axum::http::Request::builder().method(method).uri(path);
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {SHOP}"));
+        self.service.send(request.body(body).unwrap()).await
+    }
+
+    /// Creates a template with one parameter by a call.
+    pub(crate) async fn post_order(&self, name: &str) -> TestResponse {
+        self.call(Method::POST, &self.templates(), &order(name)).await
+    }
+
+    /// The path of the account's list.
+    pub(crate) fn templates(&self) -> String {
+        format!("/v23.0/{}/message_templates", self.account)
+    }
+
+    /// Runs the worker until the test ends.
+    pub(crate) fn run_worker(&self) -> Worker {
+        let worker = workers::run_upstream_sync(self.service.app.clone(), self.context.clone());
+        Worker(tokio::spawn(worker))
+    }
+
+    /// Makes a step that is killed when the provider has done what was asked.
+    pub(crate) async fn kill_step(&self) {
+        let context = self.context.clone();
+        let account = self.account;
+        let step = tokio::spawn(async move { sync_connection(&context, account).await });
+        self.provider.hangs.notified().await;
+        step.abort();
+        assert!(step.await.unwrap_err().is_cancelled());
+    }
+
+    /// The operations of the account, oldest first.
+    pub(crate) async fn operations(&self) -> Vec<StoredOperation> {
+        let operations = self.service.store.operations(self.account, None, 1_000).await.unwrap();
+        operations.into_iter().rev().collect()
+    }
+
+    /// The states of the operations, oldest first.
+    pub(crate) async fn states(&self) -> Vec<OperationState> {
+        self.operations().await.iter().map(|it| it.operation.state).collect()
+    }
+
+    /// Creates a template in the store, as a client does.
+    pub(crate) async fn create(&self, document: &Value) -> TemplateId {
+        let text = document.to_string();
+        let document = Document::parse(text.as_bytes()).unwrap();
+        let template = Template::read(&document, &WHATSAPP).unwrap();
+        let account = self.account;
+        let new = NewTemplate {
+            account,
+            review: self.review().await,
+            phone: None,
+            unique_key: (WHATSAPP.unique_key)(account, template.name(), template.language()),
+            translation_group: Some(TranslationGroup::of(account, template.name())),
+            template,
+            actor: Actor::Operator,
+            trace: None,
+            idempotency: None,
+            at: self.service.clock.now(),
+        };
+        match self.service.store.create_template(new).await.unwrap() {
+            CreateOutcome::Created(created) => created.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn review(&self) -> Review {
+        let account = self.service.store.account(self.account).await.unwrap().unwrap();
+        account.effective_review()
+    }
+
+    pub(crate) async fn change(&self, id: TemplateId) -> TemplateChange {
+        TemplateChange {
+            account: self.account,
+            id,
+            expected: None,
+            review: self.review().await,
+            actor: Actor::Operator,
+            trace: None,
+            at: self.service.clock.now(),
+        }
+    }
+
+    /// Edits a template in the store, as a client does.
+    pub(crate) async fn edit(&self, id: TemplateId, document: &Value) {
+        let text = json!({"components": document["components"]}).to_string();
+        let document = Document::parse(text.as_bytes()).unwrap();
+        let stored = self.service.store.template(self.account, id).await.unwrap().unwrap();
+        let edit = Edit::check(&document, &WHATSAPP, &stored.template).0.unwrap();
+        let change = self.change(id).await;
+        let edited = self.service.store.edit_template(change, edit).await.unwrap();
+        assert!(matches!(edited, ChangeOutcome::Done(_)), "{edited:?}");
+    }
+
+    pub(crate) async fn delete(&self, id: TemplateId) {
+        let change = self.change(id).await;
+        let deleted = self.service.store.delete_template(change).await.unwrap();
+        assert!(matches!(deleted, ChangeOutcome::Done(_)), "{deleted:?}");
+    }
+
+    /// The names of the templates at the provider.
+    pub(crate) async fn provided(&self) -> Vec<String> {
+        let list = format!("{}?limit=1000&fields=name", self.emulator().templates());
+        let list = self.emulator().get(&list).await.expect_success();
+        let names = list["data"].as_array().unwrap().iter();
+        names.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The text of the body of a template at the provider.
+    pub(crate) async fn provided_text(&self, id: &RemoteId) -> String {
+        let shown = self.emulator().get(&format!("/v23.0/{id}")).await.expect_success();
+        shown["components"][0]["text"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn session(&self) -> Session {
@@ -153,6 +267,38 @@ impl Connected {
     /// What the worker does on the connection.
     pub(crate) async fn step(&self) {
         sync_connection(&self.context, self.account).await.unwrap();
+    }
+
+    /// A step that may fail.
+    pub(crate) async fn try_step(&self) {
+        let _ = sync_connection(&self.context, self.account).await;
+    }
+
+    /// Waits until the worker has settled all operations.
+    pub(crate) async fn step_until_settled(&self) {
+        while !self.states().await.iter().all(|it| it.is_settled()) {
+            self.try_step().await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) async fn pause(&self) {
+        let by = Author::operator(self.service.clock.now());
+        let change = ConnectionChange::Paused;
+        assert!(self.service.store.change_connection(self.account, change, by).await.unwrap());
+    }
+
+    /// A token of the provider, as it is stored.
+    pub(crate) fn sealed(&self, token: &str) -> StoredSecret {
+        self.context.keyring.seal(self.account.get(), token, [2; 24]).unwrap()
+    }
+
+    /// Sends the bytes of an upload.
+    pub(crate) async fn upload(&self, id: &str, bytes: &[u8]) -> TestResponse {
+        let request = axum::http::Request::builder().method(Method::POST);
+        let request = request.uri(format!("/v23.0/{id}")).header("file_offset", "0");
+        let request = request.header(header::AUTHORIZATION, format!("OAuth {SHOP}"));
+        self.service.send(request.body(Body::from(bytes.to_vec())).unwrap()).await
     }
 
     /// Whether the worker has something to do now.

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use axum::http::StatusCode;
 use galley_domain::{
     document::JsonError, emulator::failures::Failure, id::TemplateId, rulebook::Category,
-    send::Refusal, template::lifecycle::InvalidTransition, upstream::ProviderError, violation::Violations,
+    send::Refusal, template::lifecycle::InvalidTransition, upstream::ProviderError,
+    violation::Violations,
 };
 use galley_store::{Limit, MAX_DAILY_CHANGES, ReadKind, StoreError};
 use jiff::Timestamp;

@@ -118,9 +118,7 @@ impl Session {
         }
         // A create whose outcome was not known may have made it.
         match self.find_own(operation, &subject).await? {
-            Ok(Some(found)) => {
-                Ok(Plan::Call(Call::Delete { id: found.id, name: found.name }))
-            }
+            Ok(Some(found)) => Ok(Plan::Call(Call::Delete { id: found.id, name: found.name })),
             Ok(None) => Ok(Plan::Skip),
             Err(failure) => Err(self.failed(failure).await?),
         }

@@ -76,7 +76,9 @@ impl Session {
             (Some(found), Some(template)) => {
                 let wanted = document::wanted(&template.template, &found.category);
                 let previous = match kind {
-                    OperationKind::Edit => self.previous(operation, subject, &found.category).await?,
+                    OperationKind::Edit => {
+                        self.previous(operation, subject, &found.category).await?
+                    }
                     _ => None,
                 };
                 wanted.map_or(ProbeResult::Different, |wanted| {

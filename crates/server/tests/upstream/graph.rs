@@ -1,0 +1,129 @@
+//! The Graph surface of a connected account: the call to the provider is part of the request, and
+//! clients see the ids of the provider.
+
+use axum::http::Method;
+use galley_domain::{
+    template::{Review, lifecycle::Trigger},
+    upstream::OperationState,
+};
+use serde_json::{Value, json};
+
+use super::connected::Connected;
+use crate::sandbox::emulator::order;
+
+#[tokio::test]
+async fn a_create_answers_with_the_id_of_the_provider_and_both_ids_resolve() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let created = connected.post_order("order_shipped");
+    let created = created.await.expect_success();
+    assert_eq!((&created["status"], &created["category"]), (&json!("APPROVED"), &json!("UTILITY")));
+    assert!(created.get("galley_upstream").is_none(), "{created}");
+    let id = created["id"].as_str().unwrap();
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!(mirrored.id.as_str(), id);
+    for known in [id.to_owned(), stored.id.to_string()] {
+        for path in [format!("/v23.0/{known}"), format!("{}/{known}", connected.templates())] {
+            let shown = connected.call(Method::GET, &path, &Value::Null).await.expect_success();
+            assert_eq!((&shown["id"], &shown["name"]), (&json!(id), &json!("order_shipped")));
+        }
+    }
+    let list = connected.call(Method::GET, &connected.templates(), &Value::Null).await;
+    assert_eq!(list.expect_success()["data"][0]["id"], id);
+}
+
+#[tokio::test]
+async fn edits_and_deletes_by_the_id_of_the_provider_reach_the_provider() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let created = connected.post_order("order_shipped");
+    let id = created.await.expect_success()["id"].as_str().unwrap().to_owned();
+    let text = "Hello {{1}}, your parcel left the warehouse today.";
+    let mut components = order("order_shipped")["components"].clone();
+    components[0]["text"] = json!(text);
+    let edit = json!({"components": components});
+    let edited = connected.call(Method::POST, &format!("/v23.0/{id}"), &edit).await;
+    let edited = edited.expect_success();
+    assert_eq!((&edited["id"], &edited["success"]), (&json!(id), &json!(true)));
+    assert!(edited.get("galley_upstream").is_none(), "{edited}");
+    let (mirrored, _) = connected.only_template().await;
+    assert_eq!(connected.provided_text(&mirrored.id).await, text);
+    let path = format!("{}?name=order_shipped&hsm_id={id}", connected.templates());
+    let deleted = connected.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    assert_eq!(deleted, json!({"success": true}));
+    assert!(connected.provided().await.is_empty());
+}
+
+#[tokio::test]
+async fn several_templates_are_deleted_by_the_ids_of_the_provider() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let mut ids = Vec::new();
+    for name in ["order_1", "order_2"] {
+        let created = connected.post_order(name).await;
+        ids.push(created.expect_success()["id"].as_str().unwrap().to_owned());
+    }
+    let path = format!("{}?hsm_ids={}", connected.templates(), ids.join(","));
+    let deleted = connected.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    assert_eq!(deleted, json!({"success": true}));
+    assert!(connected.provided().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_create_has_the_error_of_the_provider_and_leaves_the_name_free() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let fault = json!({"call": "create", "times": 1, "kind": "error", "code": 2_388_040});
+    connected.emulator().add_fault(&fault).await;
+    let refused = connected.post_order("order_shipped");
+    let error = refused.await.expect_error(400, 100, Some(2_388_040));
+    assert_eq!(error["error_user_title"], "Text too long");
+    assert_eq!(error["error_user_msg"], "A text exceeds its character limit.");
+    assert_eq!(error["galley_problem"], "upstream-refused");
+    let again = connected.post_order("order_shipped");
+    let again = again.await.expect_success();
+    assert_eq!(again["status"], "APPROVED");
+    assert_eq!(connected.provided().await, ["order_shipped"]);
+}
+
+#[tokio::test]
+async fn a_create_that_waits_for_a_token_is_pending_with_its_state() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let fault = json!({"call": "create", "share": 1.0, "kind": "error", "code": 190});
+    connected.emulator().add_fault(&fault).await;
+    let created = connected.post_order("order_shipped");
+    let created = created.await.expect_success();
+    assert_eq!(created["status"], "PENDING");
+    assert_eq!(created["galley_upstream"], json!({"state": "held"}));
+    let id = created["id"].as_str().unwrap();
+    let shown = connected.call(Method::GET, &format!("/v23.0/{id}"), &Value::Null).await;
+    assert_eq!(shown.expect_success()["name"], "order_shipped");
+}
+
+#[tokio::test]
+async fn a_paused_connection_answers_at_once() {
+    let connected = Connected::start().await;
+    connected.pause().await;
+    let created = connected.post_order("order_shipped");
+    let created = created.await.expect_success();
+    assert_eq!(created["galley_upstream"], json!({"state": "queued"}));
+    assert_eq!(connected.states().await, [OperationState::Queued]);
+}
+
+#[tokio::test]
+async fn a_version_that_a_reviewer_has_to_approve_first_is_submitted_after_that() {
+    let connected = Connected::start_with(Review::Manual, None).await;
+    let _worker = connected.run_worker();
+    let created = connected.post_order("order_shipped");
+    let created = created.await.expect_success();
+    assert_eq!(created["status"], "PENDING");
+    assert_eq!(created["galley_upstream"], json!({"state": "local"}));
+    assert!(connected.provided().await.is_empty());
+    let id = created["id"].as_str().unwrap().parse().unwrap();
+    let change = connected.change(id).await;
+    let store = &connected.service.store;
+    store.review_template(change, Trigger::Approve, None).await.unwrap();
+    connected.step_until_settled().await;
+    assert_eq!(connected.provided().await, ["order_shipped"]);
+}

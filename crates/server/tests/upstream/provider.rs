@@ -1,0 +1,113 @@
+//! The provider of a connected account: an emulator, and what lies between both.
+
+use std::{
+    collections::VecDeque,
+    future::pending,
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use axum::body::{Body, to_bytes};
+use galley_upstream::{Method as UpstreamMethod, Request, Response, Transport, TransportError};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::sandbox::emulator::Emulator;
+
+/// Changes the body of a response.
+pub(super) type Rewrite = Box<dyn Fn(&str, &mut Value) + Send + Sync>;
+
+/// What happens to an exchange between the account and the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The connection cannot be opened.
+    NotSent,
+    /// The request is lost on its way.
+    Request,
+    /// The provider does what was asked, and its response is lost.
+    Response,
+    /// The provider does what was asked, and its response never comes.
+    NoEnd,
+}
+
+/// The provider, and what lies between it and the account.
+pub(crate) struct Provider {
+    pub(super) emulator: Emulator,
+    pub(super) calls: AtomicU32,
+    pub(super) rewrite: Mutex<Option<Rewrite>>,
+    /// The method of each exchange.
+    pub(super) log: Mutex<Vec<UpstreamMethod>>,
+    pub(super) losses: Mutex<VecDeque<(UpstreamMethod, Loss)>>,
+    /// Notified when a response does not come.
+    pub(super) hangs: Notify,
+}
+
+impl Provider {
+    pub(super) fn new(emulator: Emulator) -> Self {
+        Self {
+            emulator,
+            calls: AtomicU32::new(0),
+            rewrite: Mutex::default(),
+            log: Mutex::default(),
+            losses: Mutex::default(),
+            hangs: Notify::new(),
+        }
+    }
+
+    /// What happens to an exchange with this method.
+    fn loss(&self, method: UpstreamMethod) -> Option<Loss> {
+        let mut losses = self.losses.lock().unwrap();
+        let index = losses.iter().position(|(wanted, _)| *wanted == method)?;
+        losses.remove(index).map(|(_, loss)| loss)
+    }
+}
+
+#[async_trait]
+impl Transport for Provider {
+    async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let path = request.url.path().to_owned();
+        let loss = self.loss(request.method);
+        self.log.lock().unwrap().push(request.method);
+        match loss {
+            Some(Loss::NotSent) => return Err(TransportError::NotSent("refused".to_owned())),
+            Some(Loss::Request) => return Err(TransportError::Unknown("closed".to_owned())),
+            Some(Loss::Response | Loss::NoEnd) | None => {}
+        }
+        let uri = match request.url.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.clone(),
+        };
+        let mut call = axum::http::Request::builder().method(request.method.as_str()).uri(uri);
+        for (name, value) in &request.headers {
+            call = call.header(name, value.expose());
+        }
+        let response = self.emulator.handle(call.body(Body::from(request.body)).unwrap()).await;
+        match loss {
+            Some(Loss::Response) => return Err(TransportError::Unknown("closed".to_owned())),
+            Some(Loss::NoEnd) => {
+                self.hangs.notify_one();
+                return pending().await;
+            }
+            Some(Loss::NotSent | Loss::Request) | None => {}
+        }
+        let status = response.status().as_u16();
+        let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
+        let headers = response.headers().iter();
+        let headers = headers.map(|(name, value)| (name.to_string(), text(value))).collect();
+        let body = to_bytes(response.into_body(), usize::MAX).await;
+        let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
+        let body = match &*self.rewrite.lock().unwrap() {
+            Some(rewrite) => {
+                let mut document: Value = serde_json::from_slice(&body).unwrap();
+                rewrite(&path, &mut document);
+                document.to_string().into_bytes()
+            }
+            None => body.to_vec(),
+        };
+        Ok(Response { status, headers, body })
+    }
+}
