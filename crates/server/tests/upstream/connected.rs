@@ -66,6 +66,8 @@ impl Connected {
     /// With another review, and the app that uploads samples.
     pub(crate) async fn start_with(review: Review, app_id: Option<&str>) -> Self {
         let emulator = Emulator::start_faithful().await;
+        // No template gets the id of the account, which was created at the same time.
+        emulator.clock.advance(Duration::from_secs(1));
         let by = Author::operator(emulator.clock.now());
         emulator.store.set_account_limits(emulator.account, None, by).await.unwrap();
         let service = TestService::builder().start();
