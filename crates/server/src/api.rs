@@ -26,6 +26,7 @@ pub(crate) mod schemas;
 pub(crate) mod search;
 pub(crate) mod static_document;
 pub(crate) mod throttling;
+pub(crate) mod upstream_hook;
 pub(crate) mod v1;
 pub(crate) mod view;
 pub(crate) mod wrong_path;

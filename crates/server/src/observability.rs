@@ -10,3 +10,4 @@ pub(crate) mod metrics;
 mod process_metrics;
 mod store_metrics;
 pub(crate) mod trace_context;
+mod upstream_metrics;

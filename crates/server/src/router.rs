@@ -18,7 +18,7 @@ use crate::{
         problem::{Problem, ProblemKind},
         problem_pages,
         request_context::{self, RequestContext},
-        schemas, v1, wrong_path,
+        schemas, upstream_hook, v1, wrong_path,
     },
     app::App,
     console, cors, openapi,
@@ -37,6 +37,7 @@ pub(crate) fn routes(console: Option<ConsoleOrigin>) -> Router<App> {
         .route("/problems", get(problem_pages::list))
         .route("/problems/{slug}", get(problem_pages::show))
         .merge(graph::public_routes())
+        .merge(upstream_hook::routes())
         .layer(axum::middleware::map_request(request_context::record_route))
         // Calls with credentials record their route during authentication, which is faster than a
         // middleware.

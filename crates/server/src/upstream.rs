@@ -3,6 +3,7 @@
 
 mod ask;
 mod budget;
+mod metering;
 mod operations;
 mod pages;
 mod session;
@@ -11,8 +12,9 @@ mod sweep;
 mod transport;
 mod waker;
 
-pub use ask::{Walked, check_token};
-pub use galley_upstream::{CheckReport, Dialect, DialectError};
+pub use ask::{Checked, Walked, check_token};
+pub use galley_upstream::{CheckReport, Dialect, DialectError, TokenInfo};
+pub(crate) use metering::metered;
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
 pub use step::sync_connection;
 pub use sweep::SweepPart;

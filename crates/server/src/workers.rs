@@ -12,6 +12,7 @@ mod statistics;
 mod status_sender;
 mod statuses;
 mod supervisor;
+mod token_warnings;
 mod upstream_sync;
 mod webhook_faults;
 

@@ -68,7 +68,7 @@ pub use records::{
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
     PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
-    WebhookStatistics,
+    UpstreamStatistics, WebhookStatistics,
 };
 pub use records::{NewOperation, StoredOperation, UpstreamAction, UpstreamActionOutcome};
 pub use schema_policy::SchemaPolicy;

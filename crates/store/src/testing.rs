@@ -317,6 +317,7 @@ with_faults! {
             degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
             at: Timestamp
         ) -> Fenced<()>;
+        record_token_expiry(fence: Fence, expires_at: Option<Timestamp>) -> Fenced<()>;
         begin_sweep(fence: Fence, full: bool, at: Timestamp) -> Fenced<u64>;
         record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
         finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;

@@ -23,6 +23,8 @@ pub struct Dialect {
     pub auth: AuthHeader,
     /// The app secret; with it, each call carries `appsecret_proof`.
     pub app_secret: Option<Secret>,
+    /// The app that the token belongs to.
+    pub app_id: Option<String>,
 }
 
 /// Why an address is not one of a provider.
@@ -54,7 +56,7 @@ impl Dialect {
             segments.pop_if_empty();
         }
         let waba = RemoteId::parse(waba).ok_or(DialectError::NotAnAccount)?;
-        Ok(Self { base_url, waba, auth: AuthHeader::Bearer, app_secret: None })
+        Ok(Self { base_url, waba, auth: AuthHeader::Bearer, app_secret: None, app_id: None })
     }
 
     /// The base URL, without a slash at its end.
@@ -80,6 +82,13 @@ impl Dialect {
             url.query_pairs_mut().extend_pairs(pairs);
         }
         url
+    }
+
+    /// The token of the app itself, if its id and its secret are known.
+    pub(crate) fn app_token(&self) -> Option<Secret> {
+        let (id, secret) = (self.app_id.as_ref()?, self.app_secret.as_ref()?);
+        let is_bearer = self.auth == AuthHeader::Bearer;
+        is_bearer.then(|| Secret::new(format!("{id}|{}", secret.expose())))
     }
 
     /// The header that contains the token. Meta documents another scheme for the bytes of uploads.

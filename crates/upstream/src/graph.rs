@@ -1,5 +1,7 @@
 //! The calls of the Graph API.
 
+mod inspection;
+
 use std::{
     sync::{
         Mutex, PoisonError,
@@ -21,7 +23,7 @@ use crate::{
     secret::Secret,
     signature::app_secret_proof,
     transport::{Method, Request, Response, Transport, TransportError},
-    upstream::{CheckReport, MediaFile, Page, PageQuery, Upstream},
+    upstream::{CheckReport, MediaFile, Page, PageQuery, TokenInfo, Upstream},
 };
 
 /// How long an exchange may take.
@@ -133,9 +135,11 @@ impl<T: Transport> GraphUpstream<T> {
     /// What a response without a result means: an error, or a body that was cut off.
     fn failure(&self, kind: CallKind, response: &Response) -> CallFailure {
         let app_secret = self.dialect.app_secret.as_ref();
-        let proof = app_secret.map(|it| app_secret_proof(it, &self.token)).unwrap_or_default();
+        let proof = |token: &Secret| app_secret.map(|it| app_secret_proof(it, token));
+        let proof_of_app = self.dialect.app_token().and_then(|it| proof(&it)).unwrap_or_default();
+        let proof = proof(&self.token).unwrap_or_default();
         let app_secret = app_secret.map_or("", Secret::expose);
-        let secrets = [self.token.expose(), app_secret, &proof];
+        let secrets = [self.token.expose(), app_secret, &proof, &proof_of_app];
         let error = GraphErrorBody::read(&response.body, &secrets);
         classify(kind, response.status, error, self.usage_of(response))
     }
@@ -226,6 +230,10 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
         let page = self.page(query).await?;
         let (templates, template_limit) = (page.total, page.limit);
         Ok(CheckReport { name, templates, template_limit, usage: self.usage() })
+    }
+
+    async fn token_info(&self) -> Result<TokenInfo, CallFailure> {
+        self.inspect_token().await
     }
 
     async fn page(&self, query: PageQuery) -> Result<Page, CallFailure> {

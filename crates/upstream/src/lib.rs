@@ -17,4 +17,4 @@ pub use graph::GraphUpstream;
 pub use secret::Secret;
 pub use signature::verify_hook;
 pub use transport::{Method, Request, Response, Transport, TransportError};
-pub use upstream::{CheckReport, MediaFile, Page, PageQuery, Upstream};
+pub use upstream::{CheckReport, MediaFile, Page, PageQuery, TokenInfo, Upstream};

@@ -4,9 +4,10 @@ use galley_domain::{
     document::{Document, Json, raw},
     upstream::RemoteTemplate,
 };
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use crate::upstream::Page;
+use crate::upstream::{Page, TokenInfo};
 
 /// The longest cursor, and the longest id of an upload.
 const MAX_TOKEN_BYTES: usize = 4_096;
@@ -46,6 +47,28 @@ pub(crate) fn is_success(body: &[u8]) -> bool {
         Some(success) => matches!(success, Json::Bool(true)),
         None => document.root().get("id").is_some() && document.root().get("error").is_none(),
     }
+}
+
+/// The longest name of a permission, and the most permissions that are kept.
+const MAX_SCOPE_BYTES: usize = 100;
+const MAX_SCOPES: usize = 100;
+
+/// Reads what a provider tells about a token; `None` if the body does not.
+pub(crate) fn token_info(body: &[u8]) -> Option<TokenInfo> {
+    let document = Document::parse(body).ok()?;
+    let data = document.root().get("data")?;
+    let Json::Bool(is_valid) = data.get("is_valid")? else { return None };
+    let expires_at = data.get("expires_at").and_then(Json::as_i64).filter(|second| *second > 0);
+    let scopes: &[Json<'_>] = match data.get("scopes") {
+        Some(Json::Array(scopes)) => Json::kept(scopes),
+        _ => &[],
+    };
+    let scopes = scopes.iter().filter_map(Json::as_str).filter(|it| it.len() <= MAX_SCOPE_BYTES);
+    Some(TokenInfo {
+        is_valid: *is_valid,
+        expires_at: expires_at.and_then(|second| Timestamp::from_second(second).ok()),
+        scopes: scopes.take(MAX_SCOPES).map(str::to_owned).collect(),
+    })
 }
 
 /// The string in a member of the body, unless it is empty or very long.

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use galley_domain::upstream::{CallFailure, Created, RemoteId, RemoteTemplate, Usage};
+use jiff::Timestamp;
 
 /// A page to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,17 @@ pub struct CheckReport {
     pub usage: Option<Usage>,
 }
 
+/// What a provider tells about a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenInfo {
+    /// Whether the provider accepts it.
+    pub is_valid: bool,
+    /// When it expires; `None` if it does not.
+    pub expires_at: Option<Timestamp>,
+    /// The permissions that it has.
+    pub scopes: Vec<String>,
+}
+
 /// A sample to upload.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MediaFile {
@@ -64,6 +76,9 @@ impl std::fmt::Debug for MediaFile {
 pub trait Upstream: Send + Sync {
     /// Reads the account and counts its templates: two exchanges.
     async fn check(&self) -> Result<CheckReport, CallFailure>;
+
+    /// Asks about the token. Not every provider tells; then this fails.
+    async fn token_info(&self) -> Result<TokenInfo, CallFailure>;
 
     /// Reads a page of the list.
     async fn page(&self, query: PageQuery) -> Result<Page, CallFailure>;

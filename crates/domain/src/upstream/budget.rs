@@ -39,14 +39,22 @@ impl RollingHour {
         Self(text.split_ascii_whitespace().filter_map(minute).collect())
     }
 
+    /// The number of calls.
+    pub fn used(&self, now: Timestamp) -> u32 {
+        let minute = now.as_second().div_euclid(60);
+        self.recent(minute).map(|it| it.1).fold(0, u32::saturating_add)
+    }
+
+    /// The minutes that count. A clock that was set back does not block calls for longer than an hour.
+    fn recent(&self, minute: i64) -> impl Iterator<Item = (i64, u32)> {
+        self.0.iter().copied().filter(move |it| (it.0 - minute).abs() < WINDOW_MINUTES)
+    }
+
     /// One more call, unless the limit is reached: then the time at which a call is possible again.
     fn take(&self, limit: u32, now: Timestamp) -> Result<Self, Timestamp> {
         let minute = now.as_second().div_euclid(60);
-        // A clock that was set back does not block calls for longer than an hour.
-        let is_recent = |it: &(i64, u32)| (it.0 - minute).abs() < WINDOW_MINUTES;
-        let mut minutes: Vec<(i64, u32)> = self.0.iter().copied().filter(is_recent).collect();
-        let used: u32 = minutes.iter().map(|it| it.1).fold(0, u32::saturating_add);
-        if used >= limit {
+        let mut minutes: Vec<(i64, u32)> = self.recent(minute).collect();
+        if self.used(now) >= limit {
             let first = minutes.iter().map(|it| it.0).min().unwrap_or(minute);
             let free = Timestamp::from_second((first + WINDOW_MINUTES) * 60);
             return Err(free.unwrap_or(Timestamp::MAX));

@@ -51,11 +51,7 @@ pub(crate) struct AmbiguousBody(pub(crate) &'static str);
 /// Reads a whole body of at most `limit` bytes, within the time limit for bodies and as long as the
 /// credentials of the request are valid.
 pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Result<Bytes, Problem> {
-    let declared = request.headers().get(header::CONTENT_LENGTH);
-    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > limit) {
-        return Err(too_large(limit));
-    }
+    let declared = declared_bytes(request.headers(), limit)?;
     let admitted = Admitted::of(request.extensions());
     if let Some(admitted) = &admitted {
         admitted.count_large(app, declared.unwrap_or(0))?;
@@ -74,6 +70,30 @@ pub(crate) async fn read_all(request: Request, app: &App, limit: usize) -> Resul
         }
         problem = revoked(app, credentials) => Err(problem),
     }
+}
+
+/// Reads a whole body of at most `limit` bytes of a request that has no credentials, within the time
+/// limit for bodies. A large one is charged to the account.
+pub(crate) async fn read_for(
+    request: Request,
+    app: &App,
+    account: AccountId,
+    limit: usize,
+) -> Result<Bytes, Problem> {
+    let expected = declared_bytes(request.headers(), limit)?.unwrap_or(limit);
+    let body = gather(request.into_body(), app, Some(account), expected, limit);
+    let body = tokio::time::timeout(app.limits().body, body).await;
+    body.unwrap_or(Err(Problem::of(ProblemKind::BodyTimeout)))
+}
+
+/// The declared length of a body, which is refused if it exceeds the limit.
+fn declared_bytes(headers: &HeaderMap, limit: usize) -> Result<Option<usize>, Problem> {
+    let declared = headers.get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > limit) {
+        return Err(too_large(limit));
+    }
+    Ok(declared)
 }
 
 /// Gathers the frames of a body in one buffer, because clients decide how small the frames are. A

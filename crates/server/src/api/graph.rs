@@ -8,6 +8,7 @@ mod body;
 mod caller;
 mod compare;
 mod create;
+mod debug_token;
 mod delete;
 mod error;
 mod faithful;

@@ -210,6 +210,8 @@ impl IntoResponse for Problem {
         let extra: Option<(HeaderName, &str)> = match status {
             // The console has sessions, which no header can replace.
             StatusCode::UNAUTHORIZED if self.kind == ProblemKind::SessionEnded => None,
+            // A webhook shows its origin by its signature, not by a token.
+            StatusCode::UNAUTHORIZED if self.kind == ProblemKind::HookSignature => None,
             StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
             StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, "1")),
             // The client has not sent the whole body, so the connection cannot be reused.

@@ -170,6 +170,8 @@ fn is_failed_credential(kind: ProblemKind) -> bool {
             | ProblemKind::KeyExpired
             | ProblemKind::KeyRevoked
             | ProblemKind::CredentialsMismatch
+            | ProblemKind::HookSignature
+            | ProblemKind::HookUnknown
             | ProblemKind::InvalidLink
             | ProblemKind::SessionEnded
     )

@@ -2,10 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError, RwLock},
+    sync::{
+        Mutex, PoisonError, RwLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
+use galley_domain::upstream::CallKind;
 use galley_store::{StoreActivity, StoreStatistics};
 use jiff::Timestamp;
 use prometheus::{
@@ -49,6 +53,9 @@ pub(crate) struct Metrics {
     attempts: HistogramVec,
     worker_restarts: IntCounterVec,
     throttled: IntCounterVec,
+    upstream_calls: IntCounterVec,
+    /// The budget of calls of a connection; 0 until the worker of connections tells it.
+    upstream_calls_per_hour: AtomicU32,
     process: Process,
     sample: Mutex<Option<StatisticsSample>>,
 }
@@ -124,6 +131,13 @@ impl Metrics {
             ),
             &["limit"],
         );
+        let upstream_calls = IntCounterVec::new(
+            Opts::new(
+                "galley_upstream_calls_total",
+                "Calls of this process to providers, by kind of call and outcome",
+            ),
+            &["call", "outcome"],
+        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the metric definition is valid"),
@@ -134,6 +148,8 @@ impl Metrics {
             attempts: attempts.expect("the metric definition is valid"),
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
             throttled: throttled.expect("the metric definition is valid"),
+            upstream_calls: upstream_calls.expect("the metric definition is valid"),
+            upstream_calls_per_hour: AtomicU32::new(0),
             process: Process::this(),
             sample: Mutex::default(),
         };
@@ -146,7 +162,10 @@ impl Metrics {
         for outcome in ATTEMPT_OUTCOMES {
             metrics.attempts.with_label_values(&[outcome]);
         }
-        let collectors: [Box<dyn prometheus::core::Collector>; 8] = [
+        for call in CallKind::VALUES {
+            metrics.upstream_calls.with_label_values(&[*call, "success"]);
+        }
+        let collectors: [Box<dyn prometheus::core::Collector>; 9] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
@@ -154,6 +173,7 @@ impl Metrics {
             Box::new(metrics.attempts.clone()),
             Box::new(metrics.worker_restarts.clone()),
             Box::new(metrics.throttled.clone()),
+            Box::new(metrics.upstream_calls.clone()),
             Box::new(lost_lines.counters.clone()),
         ];
         for collector in collectors {
@@ -200,6 +220,16 @@ impl Metrics {
         self.attempts.with_label_values(&[outcome]).observe(took.as_secs_f64());
     }
 
+    /// Records a call to a provider.
+    pub(crate) fn record_upstream_call(&self, call: CallKind, outcome: &str) {
+        self.upstream_calls.with_label_values(&[call.as_str(), outcome]).inc();
+    }
+
+    /// Sets the budget of calls of each connection.
+    pub(crate) fn set_upstream_calls_per_hour(&self, calls: u32) {
+        self.upstream_calls_per_hour.store(calls, Ordering::Relaxed);
+    }
+
     /// The number of restarts of a worker.
     pub(crate) fn worker_restarts(&self, worker: &str) -> IntCounter {
         self.worker_restarts.with_label_values(&[worker])
@@ -229,7 +259,7 @@ impl Metrics {
         );
         write_activity(&mut page, &current.activity);
         if let Some(sample) = &*self.sample.lock().unwrap_or_else(PoisonError::into_inner) {
-            sample.write(&mut page);
+            sample.write(&mut page, self.upstream_calls_per_hour.load(Ordering::Relaxed));
         }
         self.process.write(&mut page);
         let recorded = TextEncoder::new().encode_to_string(&self.registry.gather());

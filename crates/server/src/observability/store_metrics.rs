@@ -6,7 +6,10 @@ use std::time::Duration;
 use galley_store::{StoreActivity, StoreStatistics};
 use jiff::Timestamp;
 
-use super::exposition::{Exposition, Kind};
+use super::{
+    exposition::{Exposition, Kind},
+    upstream_metrics,
+};
 
 /// Totals of the database, and when they were read.
 pub(super) struct StatisticsSample {
@@ -73,9 +76,11 @@ pub(super) fn write_activity(page: &mut Exposition, activity: &StoreActivity) {
 
 impl StatisticsSample {
     /// Adds the totals. Ages are those at the time of the reading: after it, nothing is known.
-    pub(super) fn write(&self, page: &mut Exposition) {
+    /// `upstream_calls_per_hour` is the budget of each connection; 0 if it is not known.
+    pub(super) fn write(&self, page: &mut Exposition, upstream_calls_per_hour: u32) {
         self.write_reviews(page);
         self.write_webhooks(page);
+        upstream_metrics::write(page, &self.statistics.upstream, upstream_calls_per_hour, self.at);
         self.write_search(page);
         let StoreStatistics { part_sizes, free_disk_bytes, .. } = &self.statistics;
         page.values(
@@ -171,7 +176,7 @@ impl StatisticsSample {
 }
 
 /// The time since then in seconds; 0 without a time, and for a time in the future.
-fn age(since: Option<Timestamp>, at: Timestamp) -> f64 {
+pub(super) fn age(since: Option<Timestamp>, at: Timestamp) -> f64 {
     since.map_or(0.0, |since| at.duration_since(since).as_secs_f64().max(0.0))
 }
 

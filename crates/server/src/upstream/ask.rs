@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use galley_domain::upstream::{RemoteId, RemoteTemplate, SweepProgress};
 use galley_store::UpstreamConnection;
-use galley_upstream::{CheckReport, GraphUpstream, Secret, Upstream as _};
+use galley_upstream::{CheckReport, GraphUpstream, Secret, TokenInfo, Upstream as _};
 
 use super::{
     pages::Pages,
-    session::{Session, SyncError, UpstreamContext, dialect},
+    session::{Session, SyncError, UpstreamContext, dialect, kept},
     sweep::SweepPart,
 };
 
@@ -24,16 +24,36 @@ pub struct Walked {
     pub progress: SweepProgress,
 }
 
+/// What a check of a connection found.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The account.
+    pub report: CheckReport,
+    /// The token, if the provider tells about it.
+    pub token: Option<TokenInfo>,
+}
+
 impl Session {
-    /// Reads the account at the provider and counts its templates.
-    pub async fn check(&self) -> Result<CheckReport, SyncError> {
+    /// Reads the account at the provider, counts its templates, and records when the token expires.
+    pub async fn check(&self) -> Result<Checked, SyncError> {
         match self.upstream.check().await {
             Ok(report) => {
                 self.recovered().await?;
-                Ok(report)
+                Ok(Checked { report, token: self.inspect_token().await? })
             }
             Err(failure) => Err(self.failed(failure).await?),
         }
+    }
+
+    /// Asks the provider about the token and records when it expires; `None` if the provider does not
+    /// tell, which is no failure of the connection.
+    pub async fn inspect_token(&self) -> Result<Option<TokenInfo>, SyncError> {
+        let info = self.upstream.token_info().await.ok().filter(|info| info.is_valid);
+        if let Some(info) = &info {
+            let expiry = self.context.store.record_token_expiry(self.fence, info.expires_at);
+            kept(expiry.await?)?;
+        }
+        Ok(info)
     }
 
     /// Reads all templates at the provider with their components.
@@ -73,8 +93,10 @@ pub async fn check_token(
     context: &UpstreamContext,
     connection: &UpstreamConnection,
     token: String,
-) -> Result<CheckReport, SyncError> {
+) -> Result<Checked, SyncError> {
     let transport = (context.transports)(connection.account);
     let upstream = GraphUpstream::new(transport, dialect(context, connection)?, Secret::new(token));
-    upstream.check().await.map_err(SyncError::Call)
+    let report = upstream.check().await.map_err(SyncError::Call)?;
+    let token = upstream.token_info().await.ok().filter(|info| info.is_valid);
+    Ok(Checked { report, token })
 }

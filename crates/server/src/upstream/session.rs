@@ -263,6 +263,7 @@ pub(super) fn dialect(
     connection: &UpstreamConnection,
 ) -> Result<Dialect, SyncError> {
     let mut dialect = Dialect::new(&connection.base_url, &connection.waba)?;
+    dialect.app_id.clone_from(&connection.app_id);
     if let Some(sealed) = &connection.app_secret {
         let app_secret = context.keyring.unseal(connection.account.get(), sealed)?;
         dialect.app_secret = Some(Secret::new(app_secret));

@@ -29,6 +29,9 @@ async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncEr
     session.read_and_operate(&wanted, true).await?;
     if let Some(full) = due_sweep(connection, context.settings, now) {
         session.sweep(full, true, |_| {}).await?;
+        if full {
+            session.inspect_token().await?;
+        }
     }
     Ok(())
 }

@@ -9,10 +9,13 @@ use tokio::{
     time::Instant,
 };
 
-use super::poll_interval::{pause_after_poll, wait_until_due};
+use super::{
+    poll_interval::{pause_after_poll, wait_until_due},
+    token_warnings::TokenWarnings,
+};
 use crate::{
     app::App,
-    upstream::{SyncError, UpstreamContext, sync_connection},
+    upstream::{SyncError, UpstreamContext, metered, sync_connection},
 };
 
 /// Maximum number of connections at a time.
@@ -22,9 +25,15 @@ const MAX_CONNECTIONS: usize = 16;
 const ERROR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Works on connections until the service drains, then finishes the running steps.
-pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
-    let context = UpstreamContext { waker: app.upstream().clone(), ..context };
+pub async fn run_upstream_sync(app: App, mut context: UpstreamContext) {
+    context.waker = app.upstream().clone();
     let mut draining = app.draining();
+    let mut token_warnings = TokenWarnings::default();
+    app.metrics().set_upstream_calls_per_hour(context.settings.calls_per_hour);
+    let recorder = app.clone();
+    context.transports = metered(context.transports, move |call, outcome| {
+        recorder.metrics().record_upstream_call(call, outcome);
+    });
     let (mut tasks, mut schedule) = (JoinSet::new(), Schedule::default());
     let sweep_interval =
         SignedDuration::try_from(context.settings.sweep_interval).unwrap_or(SignedDuration::MAX);
@@ -33,6 +42,7 @@ pub async fn run_upstream_sync(app: App, context: UpstreamContext) {
             schedule.finish(ended);
         }
         let (now, started) = (app.clock().now(), Instant::now());
+        token_warnings.log_due(&*context.store, now).await;
         let calls_per_hour = context.settings.calls_per_hour;
         let work = context.store.connections_with_work(now, sweep_interval, calls_per_hour);
         let next_at = match work.await {

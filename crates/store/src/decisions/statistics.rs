@@ -1,9 +1,11 @@
 //! Adds up what the metrics report of all accounts.
 
+use galley_domain::upstream::budget::RollingHour;
 use jiff::Timestamp;
 
 use crate::{
-    ReviewStatistics, SearchStatistics, StoreError, WebhookStatistics, stored_row::StoredRow,
+    ReviewStatistics, SearchStatistics, StoreError, UpstreamStatistics, WebhookStatistics,
+    stored_row::StoredRow,
 };
 
 impl ReviewStatistics {
@@ -98,6 +100,71 @@ impl SearchStatistics {
         // Without the next event, the indexer is about to scan all templates.
         let has_gap = unindexed > 0 && account.next_event_at.is_none();
         self.is_rebuilding |= has_gap || (account.is_scanning && account.newest > 0);
+    }
+}
+
+/// The connections, with what [`ConnectionSample::from_row`] reads. The index of open operations
+/// contains only those that are not settled.
+pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_disabled, \
+     u.paused_at IS NOT NULL AS is_paused, u.suspicious_at IS NOT NULL AS is_suspicious, \
+     u.degraded IS NOT NULL AS is_degraded, u.connected_at, u.swept_at, u.token_expires_at, u.calls, \
+     (SELECT min(o.created_at) FROM upstream_operation o WHERE o.account_id = u.account_id AND \
+     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_since \
+     FROM upstream u JOIN account a ON a.id = u.account_id";
+
+/// A connection to a provider.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionSample {
+    is_disabled: bool,
+    is_paused: bool,
+    is_suspicious: bool,
+    is_degraded: bool,
+    /// When the last counted sweep ended, or when the account was connected.
+    swept_at: Timestamp,
+    token_expires_at: Option<Timestamp>,
+    calls: RollingHour,
+    /// When the oldest operation that is not settled was queued.
+    operation_since: Option<Timestamp>,
+}
+
+impl ConnectionSample {
+    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let swept_at = row.optional_timestamp("swept_at")?;
+        Ok(Self {
+            is_disabled: row.value("is_disabled")?,
+            is_paused: row.value("is_paused")?,
+            is_suspicious: row.value("is_suspicious")?,
+            is_degraded: row.value("is_degraded")?,
+            swept_at: swept_at.map_or_else(|| row.timestamp("connected_at"), Ok)?,
+            token_expires_at: row.optional_timestamp("token_expires_at")?,
+            calls: row.parsed("calls", |text| Some(RollingHour::parse(text)))?,
+            operation_since: row.optional_timestamp("operation_since")?,
+        })
+    }
+}
+
+impl UpstreamStatistics {
+    pub(crate) fn add(&mut self, connection: ConnectionSample) {
+        if connection.is_disabled {
+            self.disabled += 1;
+            return;
+        }
+        self.token_expires_at = earliest(self.token_expires_at, connection.token_expires_at);
+        self.calls.push(connection.calls);
+        if connection.is_paused {
+            self.paused += 1;
+            return;
+        }
+        // As `galley upstream status` shows it.
+        *(if connection.is_suspicious {
+            &mut self.suspicious
+        } else if connection.is_degraded {
+            &mut self.degraded
+        } else {
+            &mut self.connected
+        }) += 1;
+        self.oldest_operation = earliest(self.oldest_operation, connection.operation_since);
+        self.oldest_sweep = earliest(self.oldest_sweep, Some(connection.swept_at));
     }
 }
 
@@ -204,5 +271,37 @@ mod tests {
         assert!(is_rebuilding(IndexBacklog { is_scanning: true, indexed: 9, ..behind }));
         let empty = IndexBacklog { newest: 0, indexed: 0, is_scanning: true, next_event_at: None };
         assert!(!is_rebuilding(empty), "there is nothing to index");
+    }
+
+    #[test]
+    fn connections_are_counted_by_state_and_only_active_ones_can_be_late() {
+        let connection = |swept_at: i64| ConnectionSample {
+            is_disabled: false,
+            is_paused: false,
+            is_suspicious: false,
+            is_degraded: false,
+            swept_at: at(swept_at).unwrap(),
+            token_expires_at: at(1_000 + swept_at),
+            calls: RollingHour::default(),
+            operation_since: at(swept_at + 1),
+        };
+        let mut total = UpstreamStatistics::default();
+        total.add(connection(50));
+        total.add(ConnectionSample { is_degraded: true, ..connection(40) });
+        total.add(ConnectionSample { is_suspicious: true, is_degraded: true, ..connection(30) });
+        total.add(ConnectionSample { is_paused: true, is_suspicious: true, ..connection(20) });
+        total.add(ConnectionSample { is_disabled: true, is_paused: true, ..connection(10) });
+        let expected = UpstreamStatistics {
+            connected: 1,
+            degraded: 1,
+            suspicious: 1,
+            paused: 1,
+            disabled: 1,
+            oldest_operation: at(31),
+            oldest_sweep: at(30),
+            token_expires_at: at(1_020),
+            calls: vec![RollingHour::default(); 4],
+        };
+        assert_eq!(total, expected);
     }
 }

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
     SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
-    WebhookStatistics,
-    decisions::statistics::{EndpointBacklog, IndexBacklog},
+    UpstreamStatistics, WebhookStatistics,
+    decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
 };
 
 #[async_trait]
@@ -38,6 +38,7 @@ impl StatisticsStore for PostgresStore {
             reviews: reviews(&connection).await?,
             webhooks: webhooks(&connection).await?,
             search: search(&connection).await?,
+            upstream: upstream(&connection).await?,
             part_sizes: vec![("database", database_size(&connection).await?)],
             free_disk_bytes: None,
         })
@@ -127,6 +128,14 @@ async fn search(connection: &PgConnection) -> Result<SearchStatistics, StoreErro
             is_scanning: get(&row, "is_scanning")?,
             next_event_at: optional_timestamp(&row, "next_event_at")?,
         });
+    }
+    Ok(total)
+}
+
+async fn upstream(connection: &PgConnection) -> Result<UpstreamStatistics, StoreError> {
+    let mut total = UpstreamStatistics::default();
+    for row in connection.query(CONNECTIONS, &[]).await? {
+        total.add(ConnectionSample::from_row(&row)?);
     }
     Ok(total)
 }

@@ -2,6 +2,7 @@
 //! connection's row, so that no other worker takes the lease before the write is committed.
 
 mod actions;
+mod calls;
 mod hints;
 mod mirror;
 mod observations;
@@ -12,7 +13,7 @@ use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::lifecycle::EventType,
-    upstream::{CallBudget, CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,8 +32,8 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
-            connect_refusal, connection as decode, stored_error,
+            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, WORK_COLUMNS, connect_refusal,
+            connection as decode,
         },
     },
 };
@@ -124,7 +125,7 @@ impl UpstreamStore for PostgresStore {
         calls_per_hour: u32,
         at: Timestamp,
     ) -> Result<Fenced<CallPermit>, StoreError> {
-        transact!(self, tx => take_call(tx, fence, (kind, is_sweep), calls_per_hour, at))
+        transact!(self, tx => calls::take(tx, fence, (kind, is_sweep), calls_per_hour, at))
     }
 
     async fn set_degraded(
@@ -133,7 +134,15 @@ impl UpstreamStore for PostgresStore {
         degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
-        transact!(self, tx => set_degraded(tx, fence, degraded.as_ref(), at))
+        transact!(self, tx => calls::set_degraded(tx, fence, degraded.as_ref(), at))
+    }
+
+    async fn record_token_expiry(
+        &self,
+        fence: Fence,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => calls::record_token_expiry(tx, fence, expires_at))
     }
 
     async fn begin_sweep(
@@ -420,63 +429,4 @@ async fn set_lease(
     let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &until.map(millis)];
     let set = transaction.execute(update, values).await?;
     Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
-}
-
-async fn take_call(
-    transaction: &Transaction,
-    fence: Fence,
-    (kind, is_sweep): (CallKind, bool),
-    calls_per_hour: u32,
-    at: Timestamp,
-) -> Result<Fenced<CallPermit>, StoreError> {
-    let Some(leased) = leased(transaction, fence).await? else { return Ok(Fenced::LeaseLost) };
-    let budget = CallBudget { calls_per_hour, ..leased.budget };
-    let taken = if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
-    let budget = match taken {
-        Ok(budget) => budget,
-        Err(until) => return Ok(Fenced::Done(CallPermit::NotBefore(until))),
-    };
-    let update = "UPDATE upstream SET calls = $2, sweep_calls = $3, creates = $4, \
-                  rest_until = $5 WHERE account_id = $1";
-    let values: Values<'_> = &[
-        &key(fence.account.get()),
-        &budget.calls.to_text(),
-        &budget.sweep_calls.to_text(),
-        &budget.creates.to_text(),
-        &budget.rest_until.map(millis),
-    ];
-    transaction.execute(update, values).await?;
-    Ok(Fenced::Done(CallPermit::Granted))
-}
-
-async fn set_degraded(
-    transaction: &mut Transaction,
-    fence: Fence,
-    degraded: Option<&(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
-    at: Timestamp,
-) -> Result<Fenced<()>, StoreError> {
-    let Some(leased) = leased_with_account(transaction, fence).await? else {
-        return Ok(Fenced::LeaseLost);
-    };
-    let reason = degraded.map(|(reason, ..)| *reason);
-    if leased.degraded.is_none() && reason.is_none() {
-        // Nothing has to be synced.
-        transaction.set_rollback_only();
-        return Ok(Fenced::Done(()));
-    }
-    let change = DegradedChange::new(leased.degraded.as_ref(), reason, at);
-    let update = "UPDATE upstream SET degraded = $2, degraded_since = $3, degraded_until = $4, \
-                  error = $5 WHERE account_id = $1";
-    let values: Values<'_> = &[
-        &key(fence.account.get()),
-        &reason.map(DegradedReason::as_str),
-        &change.since.map(millis),
-        &degraded.and_then(|(_, until, _)| *until).map(millis),
-        &degraded.and_then(|(.., error)| error.as_ref()).map(stored_error),
-    ];
-    transaction.execute(update, values).await?;
-    if let Some(event) = change.event {
-        events::append_upstream(transaction, &leased, event, at);
-    }
-    Ok(Fenced::Done(()))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use galley_domain::upstream::budget::RollingHour;
 use jiff::Timestamp;
 
 /// What this process has counted since it opened the store.
@@ -54,6 +55,8 @@ pub struct StoreStatistics {
     pub webhooks: WebhookStatistics,
     /// What is not in the search index yet.
     pub search: SearchStatistics,
+    /// The connections to providers.
+    pub upstream: UpstreamStatistics,
     /// The size of each part of the store, in bytes.
     pub part_sizes: Vec<(&'static str, u64)>,
     /// Free space on the disk of the store; `None` if it is on another machine.
@@ -108,4 +111,28 @@ pub struct SearchStatistics {
     pub oldest: Option<Timestamp>,
     /// Whether templates of an account are being indexed from the beginning.
     pub is_rebuilding: bool,
+}
+
+/// Connections to providers, each in one state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamStatistics {
+    /// Connections whose calls succeed, as far as is known.
+    pub connected: u64,
+    /// Connections whose last call failed.
+    pub degraded: u64,
+    /// Connections whose last sweep did not see many templates.
+    pub suspicious: u64,
+    /// Connections that a person has paused.
+    pub paused: u64,
+    /// Connections of disabled accounts.
+    pub disabled: u64,
+    /// When the oldest operation that is not settled was queued; not of paused and disabled ones.
+    pub oldest_operation: Option<Timestamp>,
+    /// The earliest of the ends of the last counted sweeps, or of the connections without one; not of
+    /// paused and disabled ones.
+    pub oldest_sweep: Option<Timestamp>,
+    /// When the first token expires; not of disabled ones.
+    pub token_expires_at: Option<Timestamp>,
+    /// The calls of each connection in the last hour; not of disabled ones.
+    pub calls: Vec<RollingHour>,
 }

@@ -16,8 +16,8 @@ use super::{
 use crate::{
     MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
     SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
-    WebhookStatistics,
-    decisions::statistics::{EndpointBacklog, IndexBacklog},
+    UpstreamStatistics, WebhookStatistics,
+    decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
     partial_file::with_suffix,
 };
 
@@ -42,6 +42,7 @@ impl StatisticsStore for SqliteStore {
                     reviews: reviews(store)?,
                     webhooks: webhooks(store)?,
                     search: search(store, index)?,
+                    upstream: upstream(store)?,
                     part_sizes: part_sizes(&space.path),
                     free_disk_bytes: space.free_bytes().ok(),
                 })
@@ -142,6 +143,16 @@ fn index_progress(index: &Connection) -> Result<(HashMap<i64, i64>, bool), Store
     Ok((indexed.collect::<Result<_, _>>()?, walked.is_some()))
 }
 
+fn upstream(store: &Connection) -> Result<UpstreamStatistics, StoreError> {
+    let mut query = store.prepare_cached(CONNECTIONS)?;
+    let mut rows = query.query([])?;
+    let mut total = UpstreamStatistics::default();
+    while let Some(row) = rows.next()? {
+        total.add(ConnectionSample::from_row(row)?);
+    }
+    Ok(total)
+}
+
 /// The sizes of the files that grow. A file that does not exist has size 0.
 fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
     let size = |suffix: &str| with_suffix(store, suffix).metadata().map_or(0, |it| it.len());
@@ -164,7 +175,7 @@ mod tests {
         let path = dir.path().join("galley.db");
         connection::create_if_missing(&path, false).unwrap();
         let store = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
-        for statement in [REVIEWS, ENDPOINTS] {
+        for statement in [REVIEWS, ENDPOINTS, CONNECTIONS] {
             let mut plan = store.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
             let steps = plan.raw_query();
             let steps: Vec<String> =
@@ -172,8 +183,14 @@ mod tests {
             assert!(steps.iter().any(|it| it.starts_with("SEARCH")), "{steps:?}");
             // Only the tables with a row per account or endpoint are read completely.
             for step in steps.iter().filter(|it| it.starts_with("SCAN")) {
-                let is_small =
-                    ["SCAN a", "SCAN w", "SCAN (subquery", "SCAN bucket", "SCAN CONSTANT ROW"];
+                let is_small = [
+                    "SCAN a",
+                    "SCAN u",
+                    "SCAN w",
+                    "SCAN (subquery",
+                    "SCAN bucket",
+                    "SCAN CONSTANT ROW",
+                ];
                 assert!(is_small.iter().any(|it| step.starts_with(it)), "{steps:?}");
             }
         }

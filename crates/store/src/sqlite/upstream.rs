@@ -1,6 +1,7 @@
 //! SQL for connected accounts: their connections, leases and budgets.
 
 mod actions;
+mod calls;
 mod hints;
 mod mirror;
 mod observations;
@@ -11,7 +12,7 @@ use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::lifecycle::EventType,
-    upstream::{CallBudget, CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
 };
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, ToSql, params};
@@ -30,8 +31,8 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
-            connect_refusal, connection as decode, stored_error,
+            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, WORK_COLUMNS, connect_refusal,
+            connection as decode,
         },
     },
 };
@@ -118,10 +119,7 @@ impl UpstreamStore for SqliteStore {
     ) -> Result<Fenced<CallPermit>, StoreError> {
         self.writer
             .write(move |batch| {
-                let connection = batch.connection();
-                let Some(leased) = leased(connection, fence)? else { return Ok(Fenced::LeaseLost) };
-                let budget = CallBudget { calls_per_hour, ..leased.budget };
-                take_call(connection, fence.account, &budget, (kind, is_sweep), at)
+                calls::take(batch.connection(), fence, (kind, is_sweep), calls_per_hour, at)
             })
             .await
     }
@@ -132,7 +130,19 @@ impl UpstreamStore for SqliteStore {
         degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
-        self.writer.write(move |batch| set_degraded(batch, fence, degraded.as_ref(), at)).await
+        self.writer
+            .write(move |batch| calls::set_degraded(batch, fence, degraded.as_ref(), at))
+            .await
+    }
+
+    async fn record_token_expiry(
+        &self,
+        fence: Fence,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.writer
+            .write(move |batch| calls::record_token_expiry(batch.connection(), fence, expires_at))
+            .await
     }
 
     async fn begin_sweep(
@@ -433,64 +443,4 @@ fn set_lease(
         )?
         .execute(params![key(fence.account.get()), key(fence.number), until.map(millis)])?;
     Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
-}
-
-fn take_call(
-    connection: &Connection,
-    account: AccountId,
-    budget: &CallBudget,
-    (kind, is_sweep): (CallKind, bool),
-    at: Timestamp,
-) -> Result<Fenced<CallPermit>, StoreError> {
-    let taken = if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
-    let budget = match taken {
-        Ok(budget) => budget,
-        Err(until) => return Ok(Fenced::Done(CallPermit::NotBefore(until))),
-    };
-    connection
-        .prepare_cached(
-            "UPDATE upstream SET calls = ?2, sweep_calls = ?3, creates = ?4, rest_until = ?5 \
-             WHERE account_id = ?1",
-        )?
-        .execute(params![
-            key(account.get()),
-            budget.calls.to_text(),
-            budget.sweep_calls.to_text(),
-            budget.creates.to_text(),
-            budget.rest_until.map(millis),
-        ])?;
-    Ok(Fenced::Done(CallPermit::Granted))
-}
-
-fn set_degraded(
-    batch: &mut Batch<'_>,
-    fence: Fence,
-    degraded: Option<&(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
-    at: Timestamp,
-) -> Result<Fenced<()>, StoreError> {
-    let Some(leased) = leased(batch.connection(), fence)? else { return Ok(Fenced::LeaseLost) };
-    let reason = degraded.map(|(reason, ..)| *reason);
-    if leased.degraded.is_none() && reason.is_none() {
-        return Ok(Fenced::Done(()));
-    }
-    let change = DegradedChange::new(leased.degraded.as_ref(), reason, at);
-    let until = degraded.and_then(|(_, until, _)| *until).map(millis);
-    let error = degraded.and_then(|(.., error)| error.as_ref()).map(stored_error);
-    batch
-        .connection()
-        .prepare_cached(
-            "UPDATE upstream SET degraded = ?2, degraded_since = ?3, degraded_until = ?4, \
-             error = ?5 WHERE account_id = ?1",
-        )?
-        .execute(params![
-            key(fence.account.get()),
-            reason.map(DegradedReason::as_str),
-            change.since.map(millis),
-            until,
-            error,
-        ])?;
-    if let Some(event) = change.event {
-        events::append_upstream(batch, &leased, event, at)?;
-    }
-    Ok(Fenced::Done(()))
 }

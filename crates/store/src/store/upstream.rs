@@ -91,6 +91,13 @@ pub trait UpstreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError>;
 
+    /// Records when the token expires; `None` if it does not.
+    async fn record_token_expiry(
+        &self,
+        fence: Fence,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Fenced<()>, StoreError>;
+
     /// Begins a sweep, which replaces one that runs; returns its number.
     async fn begin_sweep(
         &self,

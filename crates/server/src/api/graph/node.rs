@@ -16,6 +16,7 @@ use galley_store::{ChangeOutcome, StoredTemplate, TemplateChange};
 use super::{
     body::GraphBody,
     caller::{Caller, unknown},
+    debug_token,
     faithful::Faithful,
     ids::ProviderIds,
     outcomes,
@@ -45,6 +46,9 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     if let Some(upload) = uploads::upload_id(&caller.node) {
         return uploads::show(&app, &caller, upload).await;
+    }
+    if caller.node == debug_token::NODE && caller.account.emulator.is_some() {
+        return debug_token::show(&app, &caller, &query).await;
     }
     // Accounts and templates are numbered separately, so both can have the same id.
     let template = match caller.template_id(&app).await {

@@ -74,6 +74,14 @@ catalogue! {
         "Nothing was done. The account is an emulator, which tests use instead of WhatsApp. The operator sets `emulator = true` (or GALLEY_EMULATOR=true) to serve such accounts.";
     NotAnEmulator NOT_FOUND "not-an-emulator" "The account is not an emulator"
         "Nothing was done. Only emulator accounts have review rules, a clock, faults and messages. `galley account create NAME --rulebook whatsapp --emulator` creates one.";
+    HookUnknown NOT_FOUND "hook-unknown" "There is no webhook address of a provider here"
+        "Check the path. `galley upstream connect` shows it once, and `galley upstream hook` creates a new one.";
+    HookNotVerified FORBIDDEN "hook-not-verified" "The address is not confirmed"
+        "Send `hub.mode=subscribe`, `hub.verify_token` with the last segment of the path, and `hub.challenge` with at most 256 printable characters.";
+    HookSecretMissing FORBIDDEN "hook-secret-missing" "The connection has no app secret"
+        "Nothing was stored. Without the app secret, Galley cannot verify webhooks. The operator sets it with `galley upstream app-secret`.";
+    HookSignature UNAUTHORIZED "hook-signature" "The signature of the webhook is missing or wrong"
+        "Nothing was stored. Sign the body with the app secret, as Meta does (header X-Hub-Signature-256). If the secret of the app has changed, the operator sets the new one with `galley upstream app-secret`.";
     SessionEnded UNAUTHORIZED "session-ended" "The console session has ended"
         "Sign in again. A session ends after 2 hours without use, after 12 hours, when its token is revoked or expires, and when the account is disabled.";
     InvalidLink UNAUTHORIZED "invalid-link" "The console link is not valid"

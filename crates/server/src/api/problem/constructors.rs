@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use super::{Extra, Problem, ProblemKind, Throttle};
-use crate::delivery::{EndpointError, UrlError};
+use crate::delivery::{DecryptError, EndpointError, UrlError};
 
 impl Problem {
     /// Another template has the name. `existing` is that template if it belongs to the caller.
@@ -85,6 +85,11 @@ impl Problem {
     /// The handler of the request has panicked. The panic hook has logged where and why.
     pub(crate) fn handler_panicked() -> Self {
         Self { cause: Some(Arc::new(HandlerPanicked)), ..Self::of(ProblemKind::Internal) }
+    }
+
+    /// The app secret of a connection cannot be decrypted.
+    pub(crate) fn unreadable_secret(error: DecryptError) -> Self {
+        Self { cause: Some(Arc::new(error)), ..Self::of(ProblemKind::Internal) }
     }
 
     /// The account or the address has to wait.

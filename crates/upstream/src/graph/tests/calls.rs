@@ -268,3 +268,45 @@ async fn a_sample_is_fetched_without_credentials() {
     assert!(requests[0].headers.is_empty());
     assert_eq!((requests[0].kind, requests[0].max_response_bytes), (None, 1_000));
 }
+
+#[tokio::test]
+async fn a_token_inspects_itself() {
+    let scopes = r#""scopes":["whatsapp_business_management","public_profile"]"#;
+    let script = Script::with_bodies(&[
+        &format!(r#"{{"data":{{"is_valid":true,"expires_at":1800000000,{scopes}}}}}"#),
+        &format!(r#"{{"data":{{"is_valid":true,"expires_at":0,{scopes}}}}}"#),
+        r#"{"data":{"is_valid":false,"error":{"code":190,"message":"expired"},"scopes":[]}}"#,
+        r#"{"id":"7"}"#,
+    ]);
+    let upstream = upstream(&script);
+    let info = upstream.token_info().await.unwrap();
+    assert_eq!(info.expires_at, jiff::Timestamp::from_second(1_800_000_000).ok());
+    assert_eq!((info.is_valid, info.scopes.len()), (true, 2));
+    assert_eq!(upstream.token_info().await.unwrap().expires_at, None, "0 means never");
+    assert!(!upstream.token_info().await.unwrap().is_valid);
+    assert_eq!(upstream.token_info().await.unwrap_err().as_str(), "unknown");
+    assert_eq!(script.lines()[0], format!("GET /debug_token?input_token={TOKEN}"));
+    assert_eq!(script.requests()[0].kind, Some(CallKind::Check));
+}
+
+#[tokio::test]
+async fn the_app_inspects_a_token_that_may_not_inspect_itself() {
+    let refusal = r#"{"error":{"code":100,"message":"You must provide an app access token"}}"#;
+    let info = r#"{"data":{"is_valid":true,"expires_at":0,"scopes":[]}}"#;
+    let responses = || [Ok(response(400, refusal)), Ok(response(200, info))];
+    let mut dialect = Dialect::new("https://graph.example/v23.0", "17").unwrap();
+    dialect.app_secret = Some(Secret::new(APP_SECRET));
+    let script = Script::new(responses());
+    let without_id = GraphUpstream::new(Arc::clone(&script), dialect.clone(), Secret::new(TOKEN));
+    assert_eq!(without_id.token_info().await.unwrap_err().as_str(), "refused");
+    dialect.app_id = Some("99".to_owned());
+    let script = Script::new(responses());
+    let upstream = GraphUpstream::new(Arc::clone(&script), dialect, Secret::new(TOKEN));
+    assert!(upstream.token_info().await.unwrap().is_valid);
+    let requests = script.requests();
+    let app_token = format!("Bearer 99|{APP_SECRET}");
+    assert_eq!(headers(&requests[1])[0], ("authorization", &*app_token));
+    for request in &requests {
+        assert!(!format!("{request:?}").contains(TOKEN), "the query is not shown");
+    }
+}

@@ -1,0 +1,182 @@
+//! `/upstream/{hook_token}`: the webhooks of providers. The secret in the path selects the connection,
+//! and the signature shows that the provider has sent the request. A webhook is a hint: what only it
+//! says is stored, and the template is read soon.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Router,
+    body::Bytes,
+    extract::{Path, Request, State, rejection::PathRejection},
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use galley_domain::upstream::{Hint, HookError, read_hook};
+use galley_store::{SecretHash, UpstreamConnection};
+use galley_upstream::{Secret, verify_hook};
+
+use super::{
+    body, json,
+    problem::{Problem, ProblemKind},
+    request_context::RequestContext,
+    throttling,
+};
+use crate::app::App;
+
+/// The pattern names the secret as a parameter, so that logs and metrics never contain it.
+const HOOK: &str = "/upstream/{hook_token}";
+
+/// The longest body of a webhook, as Meta documents it.
+pub(crate) const MAX_HOOK_BYTES: usize = 3 << 20;
+
+/// The longest challenge that is sent back.
+const MAX_CHALLENGE_CHARS: usize = 256;
+
+const SIGNATURE: &str = "x-hub-signature-256";
+
+/// The path of the webhook in a request.
+type HookToken = Result<Path<String>, PathRejection>;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route(HOOK, get(confirm).post(receive))
+}
+
+/// Confirms the address to a provider, which asks before it sends webhooks. The verify token is the
+/// secret in the path.
+async fn confirm(
+    State(app): State<App>,
+    Extension(context): Extension<Arc<RequestContext>>,
+    token: HookToken,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let (_, token) = connection(&app, &context, token, &headers).await?;
+    match challenge(uri.query().unwrap_or_default(), &token) {
+        Some(challenge) => {
+            let content_type = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+            Ok((content_type, challenge).into_response())
+        }
+        None => Err(Problem::of(ProblemKind::HookNotVerified)),
+    }
+}
+
+/// The challenge of a request that names the right token.
+fn challenge(query: &str, token: &str) -> Option<String> {
+    let value = |name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    let is_token = |given: &String| SecretHash::of(given) == SecretHash::of(token);
+    value("hub.mode").filter(|mode| mode == "subscribe")?;
+    value("hub.verify_token").filter(is_token)?;
+    let is_short = |it: &String| (1..=MAX_CHALLENGE_CHARS).contains(&it.len());
+    let is_plain = |it: &String| it.bytes().all(|byte| byte.is_ascii_graphic());
+    value("hub.challenge").filter(is_short).filter(is_plain)
+}
+
+/// Stores the hints of a webhook, if its signature is right. Nothing else of the request is parsed
+/// before.
+async fn receive(
+    State(app): State<App>,
+    Extension(context): Extension<Arc<RequestContext>>,
+    token: HookToken,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (connection, _) = connection(&app, &context, token, &headers).await?;
+    let Some(sealed) = &connection.app_secret else {
+        return Err(Problem::of(ProblemKind::HookSecretMissing));
+    };
+    let secret = app.webhooks().keyring.unseal(connection.account.get(), sealed);
+    let secret = Secret::new(secret.map_err(Problem::unreadable_secret)?);
+    // Without a signature there is no reason to read the body.
+    let Some(signature) = headers.get(SIGNATURE).and_then(|it| it.to_str().ok()) else {
+        return Err(Problem::of(ProblemKind::HookSignature));
+    };
+    let body = body::read_for(request, &app, connection.account, MAX_HOOK_BYTES).await?;
+    let read = || hints(&connection, &secret, &body, signature);
+    let hints = match app.admission().process(body.len(), read).await {
+        Ok(hints) => hints,
+        // Guesses of signatures are slowed down, as those of credentials.
+        Err(problem) => {
+            return Err(throttling::failed_credentials(&app, &context, &headers, problem).await);
+        }
+    };
+    if !hints.is_empty() {
+        app.store().record_hints(connection.account, hints, app.clock().now()).await?;
+    }
+    Ok(json(StatusCode::OK, r#"{"success":true}"#.to_owned()))
+}
+
+/// The hints about templates in a signed body. An app may send other webhooks to the same address.
+fn hints(
+    connection: &UpstreamConnection,
+    secret: &Secret,
+    body: &Bytes,
+    signature: &str,
+) -> Result<Vec<Hint>, Problem> {
+    if !verify_hook(secret, body, signature) {
+        return Err(Problem::of(ProblemKind::HookSignature));
+    }
+    match read_hook(body, &connection.waba) {
+        Ok(mut hints) => {
+            hints.retain(|hint| hint.template().is_some());
+            Ok(hints)
+        }
+        Err(HookError::NotWhatsapp) => Ok(Vec::new()),
+        Err(error @ HookError::NotJson) => {
+            Err(Problem::of(ProblemKind::MalformedJson).detail(sentence(error)))
+        }
+        Err(error @ HookError::TooManyChanges) => {
+            Err(Problem::of(ProblemKind::TooLarge).detail(sentence(error)))
+        }
+    }
+}
+
+fn sentence(error: HookError) -> String {
+    format!("Nothing was stored: {error}.")
+}
+
+/// The connection that the path names, and the secret in the path. Guesses are slowed down, as those
+/// of credentials.
+async fn connection(
+    app: &App,
+    context: &RequestContext,
+    token: HookToken,
+    headers: &HeaderMap,
+) -> Result<(UpstreamConnection, String), Problem> {
+    if let Ok(Path(token)) = token {
+        let found = app.store().connection_by_hook(SecretHash::of(&token)).await?;
+        if let Some(connection) = found {
+            return Ok((connection, token));
+        }
+    }
+    let problem = Problem::of(ProblemKind::HookUnknown);
+    Err(throttling::failed_credentials(app, context, headers, problem).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_of_the_path_gets_a_challenge_back() {
+        let query = "hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=path";
+        assert_eq!(challenge(query, "path").as_deref(), Some("1158201444"));
+        assert_eq!(challenge(query, "other"), None);
+        for other in [
+            "",
+            "hub.mode=subscribe&hub.challenge=1",
+            "hub.challenge=1&hub.verify_token=path",
+            "hub.mode=unsubscribe&hub.challenge=1&hub.verify_token=path",
+            "hub.mode=subscribe&hub.challenge=&hub.verify_token=path",
+            "hub.mode=subscribe&hub.verify_token=path",
+            "hub.mode=subscribe&hub.challenge=%0D%0A&hub.verify_token=path",
+        ] {
+            assert_eq!(challenge(other, "path"), None, "{other}");
+        }
+        let long = query.replace("1158201444", &"1".repeat(MAX_CHALLENGE_CHARS + 1));
+        assert_eq!(challenge(&long, "path"), None);
+    }
+}
