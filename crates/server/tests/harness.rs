@@ -26,8 +26,8 @@ use galley_server::{
     LoggedRequests, delivery::WebhookContext,
 };
 use galley_store::{
-    Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
-    sqlite::SqliteOptions,
+    Author, ConnectOutcome, CreateAccountOutcome, CredentialKind, NewAccount, NewConnection,
+    NewCredential, SecretHash, SqliteStore, Store, sqlite::SqliteOptions,
 };
 
 use tokio::net::TcpListener;
@@ -182,6 +182,30 @@ impl TestService {
             CreateAccountOutcome::Created(id, _) => id,
             refused => panic!("{refused:?}"),
         }
+    }
+
+    /// Connects an account to a provider that does not exist.
+    pub(crate) async fn connect(
+        &self,
+        account: AccountId,
+        hook_token: &str,
+        app_secret: Option<&str>,
+    ) {
+        let keyring = setup::webhooks(false).keyring;
+        let seal = |text: &str| keyring.seal(account.get(), text, [1; 24]).unwrap();
+        let new = NewConnection {
+            account,
+            base_url: "https://provider.test/v23.0".to_owned(),
+            waba: "102290129340398".to_owned(),
+            app_id: None,
+            token: seal("token of the provider"),
+            token_expires_at: None,
+            app_secret: app_secret.map(seal),
+            hook_hash: SecretHash::of(hook_token),
+            by: Author::operator(self.clock.now()),
+        };
+        let outcome = self.store.connect_upstream(new).await.unwrap();
+        assert_eq!(outcome, ConnectOutcome::Connected);
     }
 
     /// Sends a request and returns the response before its body is read.

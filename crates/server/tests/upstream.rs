@@ -5,4 +5,5 @@ mod connected;
 mod graph;
 mod operations;
 mod provider;
+mod hooks;
 mod sweeps;

@@ -5,7 +5,7 @@ use galley_domain::{
     upstream::RemoteTemplate,
 };
 use jiff::Timestamp;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::upstream::{Page, TokenInfo};
 
@@ -55,17 +55,13 @@ const MAX_SCOPES: usize = 100;
 
 /// Reads what a provider tells about a token; `None` if the body does not.
 pub(crate) fn token_info(body: &[u8]) -> Option<TokenInfo> {
-    let document = Document::parse(body).ok()?;
-    let data = document.root().get("data")?;
-    let Json::Bool(is_valid) = data.get("is_valid")? else { return None };
-    let expires_at = data.get("expires_at").and_then(Json::as_i64).filter(|second| *second > 0);
-    let scopes: &[Json<'_>] = match data.get("scopes") {
-        Some(Json::Array(scopes)) => Json::kept(scopes),
-        _ => &[],
-    };
-    let scopes = scopes.iter().filter_map(Json::as_str).filter(|it| it.len() <= MAX_SCOPE_BYTES);
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let data = body.get("data")?;
+    let expires_at = data.get("expires_at").and_then(Value::as_i64).filter(|second| *second > 0);
+    let scopes = data.get("scopes").and_then(Value::as_array).into_iter().flatten();
+    let scopes = scopes.filter_map(Value::as_str).filter(|it| it.len() <= MAX_SCOPE_BYTES);
     Some(TokenInfo {
-        is_valid: *is_valid,
+        is_valid: data.get("is_valid")?.as_bool()?,
         expires_at: expires_at.and_then(|second| Timestamp::from_second(second).ok()),
         scopes: scopes.take(MAX_SCOPES).map(str::to_owned).collect(),
     })

@@ -57,6 +57,17 @@ Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not 
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,
     },
+    /// Replace the app secret, with which calls are proved and webhooks are verified.
+    #[command(override_usage = "galley upstream app-secret --app-secret-file <FILE> <ACCOUNT>")]
+    AppSecret {
+        #[command(flatten)]
+        connected: Connected,
+        /// The file with the app secret; `-` for standard input.
+        #[arg(long, value_name = "FILE")]
+        app_secret_file: PathBuf,
+    },
+    /// Create another path for the provider's webhooks. The old one no longer works.
+    Hook(Connected),
     /// Delete the connection and what is known of the provider. The templates stay.
     Disconnect {
         #[command(flatten)]

@@ -12,12 +12,12 @@ use galley_domain::{
     rulebook::WHATSAPP,
     upstream::{RemoteId, RemoteTemplate},
 };
-use galley_server::upstream::{Begun, Session, SweepPart, UpstreamContext};
+use galley_server::upstream::{Begun, Checked, Session, SweepPart, UpstreamContext};
 use galley_store::{
     Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamConnection,
 };
 
-use super::{CommandContext, progress::ProgressLine, templates};
+use super::{CommandContext, credentials::timestamp, progress::ProgressLine, templates};
 use crate::{
     arguments::{Common, Connected, TemplateFilter, UpstreamCommand},
     clock::SystemClock,
@@ -80,6 +80,10 @@ impl UpstreamCommands<'_> {
             UpstreamCommand::Token { connected, token_file } => {
                 self.replace_token(&connected, &token_file).await?;
             }
+            UpstreamCommand::AppSecret { connected, app_secret_file } => {
+                self.replace_app_secret(&connected, &app_secret_file).await?;
+            }
+            UpstreamCommand::Hook(connected) => self.replace_hook(&connected).await?,
             UpstreamCommand::Disconnect { connected, yes } => {
                 self.disconnect(&connected, yes).await?;
             }
@@ -120,14 +124,17 @@ impl UpstreamCommands<'_> {
     async fn check(&self, connected: &Connected) -> anyhow::Result<()> {
         let (account, _) = self.connected(connected).await?;
         let session = self.lease(&account).await?;
-        let report = session.check().await;
+        let checked = session.check().await;
         session.end().await?;
-        let report = report?;
+        let Checked { report, token } = checked?;
+        let expires_at = token.as_ref().and_then(|token| token.expires_at);
         let members = [
             ("name", report.name.into()),
             ("templates", report.templates.into()),
             ("template_limit", report.template_limit.into()),
             ("usage_percent", report.usage.map(|it| it.percent).into()),
+            ("token_expires_at", timestamp(expires_at)),
+            ("scopes", token.map(|token| token.scopes).into()),
         ];
         table::print_one(self.context.json, &members);
         Ok(())

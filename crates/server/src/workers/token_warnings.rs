@@ -30,14 +30,15 @@ impl TokenWarnings {
         let Ok(connections) = store.connections().await else { return };
         self.next_at = now.checked_add(INTERVAL).ok();
         for connection in connections {
-            let account = connection.account;
-            match self.due(&connection, now) {
-                Some((0, expires_at)) => tracing::warn!(
+            let UpstreamConnection { account, token_expires_at, .. } = connection;
+            let Some(expires_at) = token_expires_at else { continue };
+            match self.due(account, expires_at, now) {
+                Some(0) => tracing::warn!(
                     %account,
                     %expires_at,
                     "the token for the provider has expired: replace it with `galley upstream token`"
                 ),
-                Some((days, expires_at)) => tracing::warn!(
+                Some(days) => tracing::warn!(
                     %account,
                     %expires_at,
                     days,
@@ -48,16 +49,15 @@ impl TokenWarnings {
         }
     }
 
-    /// The days and the expiry of a warning that this process has not logged.
-    fn due(&mut self, connection: &UpstreamConnection, now: Timestamp) -> Option<(i64, Timestamp)> {
-        let expires_at = connection.token_expires_at?;
+    /// The days of a warning that this process has not logged.
+    fn due(&mut self, account: AccountId, expires_at: Timestamp, now: Timestamp) -> Option<i64> {
         let days = warning_days(expires_at, now)?;
-        let logged = self.logged.get(&connection.account);
+        let logged = self.logged.get(&account);
         if logged.is_some_and(|(expiry, last)| *expiry == expires_at && *last <= days) {
             return None;
         }
-        self.logged.insert(connection.account, (expires_at, days));
-        Some((days, expires_at))
+        self.logged.insert(account, (expires_at, days));
+        Some(days)
     }
 }
 
@@ -88,5 +88,21 @@ mod tests {
             let expires_at = now + SignedDuration::from_hours(hours);
             assert_eq!(warning_days(expires_at, now), expected, "{hours} hours");
         }
+    }
+
+    #[test]
+    fn each_warning_is_logged_once_until_the_token_is_replaced() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let (account, hours) = (AccountId::new(7).unwrap(), SignedDuration::from_hours);
+        let mut warnings = TokenWarnings::default();
+        let mut logged = |expires_at, at| warnings.due(account, expires_at, at);
+        let expires_at = now + hours(14 * 24);
+        assert_eq!(logged(expires_at, now), Some(14));
+        assert_eq!(logged(expires_at, now + hours(1)), None);
+        assert_eq!(logged(expires_at, now + hours(11 * 24)), Some(3));
+        assert_eq!(logged(expires_at, now + hours(12 * 24)), None);
+        let later = expires_at + hours(60 * 24);
+        assert_eq!(logged(later, now + hours(13 * 24)), None, "another token");
+        assert_eq!(logged(later, later - hours(24)), Some(1));
     }
 }

@@ -1,5 +1,5 @@
-//! A client of every described operation: a service with four accounts, with automatic review, with
-//! manual review, with the rulebook `whatsapp`, and an emulator.
+//! A client of every described operation: a service with five accounts, with automatic review, with
+//! manual review, with the rulebook `whatsapp`, an emulator, and one that is connected to a provider.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +10,7 @@ use axum::{
     response::Response,
 };
 use galley_domain::{account::Scopes, id::AccountId, rulebook::WHATSAPP, template::Review};
+use galley_server::delivery::{Secret, sign_meta};
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -30,6 +31,11 @@ pub(crate) const SHOP: Account = Account("3333");
 
 /// The emulator account.
 const EMULATOR: Account = Account("4444");
+
+/// The account that is connected to a provider, and the secrets of its webhooks.
+const CONNECTED: Account = Account("5555");
+const HOOK_TOKEN: &str = "gh_example-of-a-path";
+const APP_SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// Operations that only emulator accounts have.
 const OF_EMULATORS: [&str; 2] = ["graphSendMessage", "graphCompareTemplates"];
@@ -60,6 +66,9 @@ impl Service {
         let shop = TestAccount { rulebook: &WHATSAPP, ..SHOP.details() };
         let shop = service.account(shop).await;
         let emulator = service.account(EMULATOR.details().into_emulator()).await;
+        let connected = TestAccount { rulebook: &WHATSAPP, ..CONNECTED.details() };
+        let connected = service.account(connected).await;
+        service.connect(connected, HOOK_TOKEN, Some(APP_SECRET)).await;
         Self { inner: service, shop, emulator, templates: AtomicU64::new(0) }
     }
 
@@ -105,7 +114,15 @@ impl Service {
             return self.send_sample().await;
         }
         let path = self.path(account, operation, &example.name).await;
-        self.send(account, &operation.method, &path, example.body.as_ref(), None).await
+        let signature = match &example.body {
+            Some(body) if operation.id() == "receiveProviderHook" => sign_meta(
+                &Secret::from_app_secret(APP_SECRET).unwrap(),
+                body.to_string().as_bytes(),
+            ),
+            _ => String::new(),
+        };
+        let signature = Some(("x-hub-signature-256", &*signature)).filter(|it| !it.1.is_empty());
+        self.send(account, &operation.method, &path, example.body.as_ref(), signature).await
     }
 
     /// The path of an operation on a new template or endpoint that fits the example.

@@ -330,6 +330,11 @@ impl Connected {
         (mirrored.clone(), (*stored).clone())
     }
 
+    /// Stops the service and returns its access log.
+    pub(crate) fn into_log(self) -> String {
+        self.service.into_log()
+    }
+
     /// The types of all events.
     pub(crate) async fn events(&self) -> Vec<&'static str> {
         match self.service.store.events(self.account, None, 10_000).await.unwrap() {

@@ -165,7 +165,7 @@ async fn the_worker_sweeps_every_quarter_of_an_hour_and_reads_all_contents_once_
         }
         calls.push(connected.take_calls());
     }
-    assert_eq!(calls, [1, 0, 1, 1, 1]);
+    assert_eq!(calls, [2, 0, 1, 1, 2], "a full sweep also asks about the token");
     let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
     assert_eq!(connection.read_all_at, connection.swept_at, "the last sweep read all contents");
 }

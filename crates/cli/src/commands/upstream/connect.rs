@@ -61,14 +61,8 @@ impl UpstreamCommands<'_> {
             ConnectOutcome::Connected => {}
             refused => bail!(refusal(refused, &account)),
         }
-        let hook_path = format!("/upstream/{hook_token}");
-        table::print_one(self.context.json, &[("hook_path", hook_path.into())]);
-        if !self.context.json {
-            table::print_line(&format!(
-                "\nThe path is shown only once. Next: `galley upstream check {}`.",
-                account.id
-            ));
-        }
+        let next = format!("Next: `galley upstream check {}`.", account.id);
+        self.print_hook(&hook_token, &next);
         Ok(())
     }
 
@@ -81,8 +75,41 @@ impl UpstreamCommands<'_> {
         self.require_key()?;
         let (sealed, token) = self.read_secret(&account, path)?;
         let checked = check_token(&self.provider(), &connection, token).await;
-        checked.context("the new token was not stored")?;
-        self.change(connected, ConnectionChange::Token(sealed, None)).await
+        let checked = checked.context("the new token was not stored")?;
+        let expires_at = checked.token.and_then(|token| token.expires_at);
+        self.change(connected, ConnectionChange::Token(sealed, expires_at)).await
+    }
+
+    pub(super) async fn replace_app_secret(
+        &self,
+        connected: &Connected,
+        path: &Path,
+    ) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        self.require_key()?;
+        let (sealed, _) = self.read_secret(&account, path)?;
+        self.change(connected, ConnectionChange::AppSecret(Some(sealed))).await
+    }
+
+    pub(super) async fn replace_hook(&self, connected: &Connected) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        let hook_token = secrets::random(prefix::HOOK)?;
+        let change = ConnectionChange::Hook(SecretHash::of(&hook_token));
+        let by = self.context.author();
+        if !self.context.store.change_connection(account.id, change, by).await? {
+            bail!(super::not_connected(&account));
+        }
+        self.print_hook(&hook_token, "The old path no longer works.");
+        Ok(())
+    }
+
+    /// Prints the path of the webhook, and a sentence for people.
+    fn print_hook(&self, hook_token: &str, next: &str) {
+        let hook_path = format!("/upstream/{hook_token}");
+        table::print_one(self.context.json, &[("hook_path", hook_path.into())]);
+        if !self.context.json {
+            table::print_line(&format!("\nThe path is shown only once. {next}"));
+        }
     }
 
     pub(super) async fn disconnect(

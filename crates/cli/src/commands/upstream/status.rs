@@ -26,6 +26,7 @@ impl UpstreamCommands<'_> {
             ("waba", connection.waba.clone().into()),
             ("app_id", connection.app_id.clone().into()),
             ("connected_at", timestamp(Some(connection.connected_at))),
+            ("token_expires_at", timestamp(connection.token_expires_at)),
             ("paused_at", timestamp(connection.paused_at)),
             ("suspicious_at", timestamp(connection.suspicious_at)),
             ("degraded", degraded.map(|it| it.reason.as_str()).into()),
