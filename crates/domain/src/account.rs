@@ -19,11 +19,13 @@ pub enum Scope {
     Audit,
     /// Control the emulator: review rules, clock, faults and sandbox messages.
     Emulator,
+    /// Read the connection to a provider and its operations, and act on templates there.
+    Upstream,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Scope; 7] = [
+    pub const ALL: [Scope; 8] = [
         Scope::Read,
         Scope::Write,
         Scope::Review,
@@ -31,11 +33,12 @@ impl Scope {
         Scope::Credentials,
         Scope::Audit,
         Scope::Emulator,
+        Scope::Upstream,
     ];
 
     /// The name of every scope.
     pub const VALUES: &'static [&'static str] =
-        &["read", "write", "review", "webhooks", "credentials", "audit", "emulator"];
+        &["read", "write", "review", "webhooks", "credentials", "audit", "emulator", "upstream"];
 
     /// The name, such as `read`.
     pub fn as_str(self) -> &'static str {
@@ -47,6 +50,7 @@ impl Scope {
             Self::Credentials => "credentials",
             Self::Audit => "audit",
             Self::Emulator => "emulator",
+            Self::Upstream => "upstream",
         }
     }
 
@@ -71,7 +75,7 @@ pub struct Scopes(u8);
 
 impl Scopes {
     /// Every scope.
-    pub const ALL: Scopes = Scopes(0b111_1111);
+    pub const ALL: Scopes = Scopes(0b1111_1111);
 
     /// The scopes of a token that is created without a choice: `read`, `write`, `review` and
     /// `webhooks`. The others are granted only by name.
@@ -206,7 +210,8 @@ mod tests {
     #[test]
     fn scopes_over_credentials_are_granted_only_by_name() {
         assert_eq!(Scopes::DEFAULT.to_string(), "read,write,review,webhooks");
-        assert_eq!(Scopes::ALL.without(Scopes::DEFAULT).to_string(), "credentials,audit,emulator");
+        let by_name = Scopes::ALL.without(Scopes::DEFAULT);
+        assert_eq!(by_name.to_string(), "credentials,audit,emulator,upstream");
         assert!(Scopes::DEFAULT.without(Scopes::ALL).is_empty());
     }
 

@@ -1,6 +1,7 @@
 //! The HTTP API. `v1` contains API v1.0, `graph` the Graph surface, and the other modules what both
 //! share: authentication, bodies, idempotency, conditional requests, problems and views.
 
+pub(crate) mod at_provider;
 pub(crate) mod auth;
 pub(crate) mod base_path;
 pub(crate) mod body;

@@ -3,6 +3,7 @@
 
 mod ask;
 mod budget;
+mod connection_state;
 mod metering;
 mod operations;
 mod pages;
@@ -13,6 +14,7 @@ mod transport;
 mod waker;
 
 pub use ask::{Checked, Walked, check_token};
+pub use connection_state::connection_state;
 pub use galley_upstream::{CheckReport, Dialect, DialectError, TokenInfo};
 pub(crate) use metering::metered;
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};

@@ -29,5 +29,6 @@ mod revocation;
 mod throttling;
 mod tokens;
 mod traces;
+mod upstream;
 mod validate;
 mod webhooks;

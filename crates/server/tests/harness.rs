@@ -3,6 +3,7 @@
 
 mod clock;
 pub(crate) mod description;
+pub(crate) mod provider;
 mod response;
 pub(crate) mod setup;
 

@@ -12,7 +12,9 @@ use galley_domain::{
     rulebook::WHATSAPP,
     upstream::{RemoteId, RemoteTemplate},
 };
-use galley_server::upstream::{Begun, Checked, Session, SweepPart, UpstreamContext};
+use galley_server::upstream::{
+    Begun, Checked, Session, SweepPart, UpstreamContext, connection_state,
+};
 use galley_store::{
     Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamConnection,
 };
@@ -116,7 +118,7 @@ impl UpstreamCommands<'_> {
         }
         let (_, connection) = self.connected(connected).await?;
         let members =
-            [("account", account.name.into()), ("state", status::state(&connection).into())];
+            [("account", account.name.into()), ("state", connection_state(&connection).into())];
         table::print_one(self.context.json, &members);
         Ok(())
     }

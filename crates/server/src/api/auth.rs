@@ -83,6 +83,13 @@ pub(crate) struct Audit;
 /// The scope of handlers that control the emulator.
 pub(crate) struct Emulator;
 
+/// The scope of handlers about the connection to a provider.
+pub(crate) struct Upstream;
+
+impl RequiredScope for Upstream {
+    const SCOPE: Scope = Scope::Upstream;
+}
+
 impl RequiredScope for Emulator {
     const SCOPE: Scope = Scope::Emulator;
 }

@@ -117,9 +117,14 @@ impl CheckedParameters {
 
     /// The query for the page after the cursor `after`, as a relative link without the API key.
     pub(crate) fn next_page(&self, after: &str) -> String {
-        let others = self.0.iter().filter(|(name, _)| name != "after");
+        self.next_page_with("after", after)
+    }
+
+    /// Like [`CheckedParameters::next_page`], with the cursor in another parameter.
+    pub(crate) fn next_page_with(&self, parameter: &str, cursor: &str) -> String {
+        let others = self.0.iter().filter(|(name, _)| name != parameter);
         let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
-        query.extend_pairs(others).append_pair("after", after);
+        query.extend_pairs(others).append_pair(parameter, cursor);
         query.finish()
     }
 }

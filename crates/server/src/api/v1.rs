@@ -5,6 +5,7 @@ pub(crate) mod emulator;
 pub(crate) mod events;
 pub(crate) mod templates;
 pub(crate) mod tokens;
+pub(crate) mod upstream;
 pub(crate) mod webhooks;
 
 use axum::Router;
@@ -21,4 +22,5 @@ pub(crate) fn routes(base: BasePath) -> Router<App> {
         .merge(tokens::routes(base))
         .merge(audit::routes(base))
         .merge(emulator::routes(base))
+        .merge(upstream::routes(base))
 }

@@ -4,27 +4,31 @@ mod credentials;
 mod emulator;
 mod groups;
 mod session;
+mod upstream;
 mod webhooks;
 
 use galley_domain::template::Status;
 use galley_store::{Event, StoredTemplate, VersionSummary};
 
+use super::at_provider::{AllAtProvider, AtProvider};
 use crate::{event_json, json_writer::ObjectWriter};
 
 pub(crate) use credentials::{audit_entries, token_with_secret, tokens};
 pub(crate) use emulator::{clock, fault, faults, messages};
 pub(crate) use groups::groups;
 pub(crate) use session::session;
+pub(crate) use upstream::{connection, operations, template_at_provider};
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
-/// One template. Its content is stored as JSON and copied unchanged.
-pub(crate) fn template(stored: &StoredTemplate) -> String {
+/// One template, and what is known of it at the provider of a connected account. Its content is
+/// stored as JSON and copied unchanged.
+pub(crate) fn template(stored: &StoredTemplate, at: Option<&AtProvider>) -> String {
     let mut out = String::with_capacity(stored.template.content().len() + 512);
-    write_template(&mut out, stored);
+    write_template(&mut out, stored, at);
     out
 }
 
-fn write_template(out: &mut String, stored: &StoredTemplate) {
+fn write_template(out: &mut String, stored: &StoredTemplate, at: Option<&AtProvider>) {
     let (template, state) = (&stored.template, &stored.state);
     let mut object = ObjectWriter::open(out);
     object.unescaped("id", itoa::Buffer::new().format(stored.id.get()));
@@ -50,6 +54,9 @@ fn write_template(out: &mut String, stored: &StoredTemplate) {
     }
     object.timestamp("created_at", stored.created_at);
     object.timestamp("updated_at", stored.updated_at);
+    if let Some(at) = at {
+        upstream::write_member(&mut object, at);
+    }
     let content = template.content();
     out.push(',');
     out.push_str(content.strip_prefix('{').unwrap_or(content));
@@ -86,8 +93,12 @@ pub(crate) struct Paging {
     pub(crate) next: Option<String>,
 }
 
-pub(crate) fn templates(templates: &[StoredTemplate], paging: &Paging) -> String {
-    page(templates, paging, write_template)
+pub(crate) fn templates(
+    templates: &[StoredTemplate],
+    all: &AllAtProvider,
+    paging: &Paging,
+) -> String {
+    page(templates, paging, |out, stored| write_template(out, stored, all.get(stored.id)))
 }
 
 pub(crate) fn versions(versions: &[VersionSummary], paging: &Paging) -> String {

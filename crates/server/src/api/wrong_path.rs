@@ -7,8 +7,8 @@ use galley_domain::{account, document::suggest::nearest};
 use super::problem::{Problem, ProblemKind};
 
 /// The collections of API v1.0.
-const COLLECTIONS: [&str; 6] =
-    ["message_templates", "events", "webhooks", "tokens", "audit", "emulator"];
+const COLLECTIONS: [&str; 7] =
+    ["message_templates", "events", "webhooks", "tokens", "audit", "emulator", "upstream"];
 
 /// What clients call instead of `message_templates`.
 const OTHER_NAMES: [&str; 4] = ["templates", "template", "message-templates", "messagetemplates"];
@@ -130,7 +130,12 @@ fn explain_call(rest: &[&str]) -> String {
         ["message_templates", _, action] => action_sentence(
             action,
             "message_templates/{id}",
-            ["versions", "review", "render", "proof"].as_slice(),
+            ["versions", "review", "render", "proof", "upstream"].as_slice(),
+        ),
+        ["message_templates", _, "upstream", action] => action_sentence(
+            action,
+            "message_templates/{id}/upstream",
+            ["submit", "accept", "push", "retry"].as_slice(),
         ),
         ["webhooks", _, action] => {
             action_sentence(action, "webhooks/{id}", ["rotate", "deliveries", "replay"].as_slice())
@@ -149,7 +154,8 @@ fn explain_call(rest: &[&str]) -> String {
             "emulator",
             ["rules", "clock", "faults", "messages"].as_slice(),
         ),
-        ["message_templates" | "webhooks" | "tokens" | "emulator", ..] => {
+        ["upstream", call] => action_sentence(call, "upstream", ["operations"].as_slice()),
+        ["message_templates" | "webhooks" | "tokens" | "emulator" | "upstream", ..] => {
             "The path has more segments than any call. `/docs` lists all calls.".to_owned()
         }
         ["messages", ..] => {
@@ -214,10 +220,21 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
             | "events"
             | "audit"
             | "emulator/messages"
+            | "upstream"
+            | "upstream/operations"
+            | "message_templates/{id}/upstream"
             | "webhooks/{id}/deliveries",
             _,
         ) => "This call only reads: use GET.",
-        ("webhooks/{id}/rotate" | "webhooks/{id}/replay", _) => "Use POST.",
+        (
+            "webhooks/{id}/rotate"
+            | "webhooks/{id}/replay"
+            | "message_templates/{id}/upstream/submit"
+            | "message_templates/{id}/upstream/accept"
+            | "message_templates/{id}/upstream/push"
+            | "message_templates/{id}/upstream/retry",
+            _,
+        ) => "Use POST.",
         _ => return None,
     };
     Some(hint)
@@ -259,6 +276,12 @@ mod tests {
             ("/api/v1.0/1555/KEY/emulator", "`/rules`, `/clock`, `/faults` or `/messages`"),
             ("/api/v1.0/1555/KEY/emulator/message", "`emulator/messages`?"),
             ("/api/v1.0/1555/KEY/emulator/faults/7/8", "more segments than any call"),
+            ("/api/v1.0/1555/KEY/upstream/operation", "`upstream/operations`?"),
+            ("/api/v1.0/1555/KEY/upstream/a/b", "more segments than any call"),
+            (
+                "/api/v1.0/1555/KEY/message_templates/7/upstream/submitt",
+                "`message_templates/{id}/upstream/submit`?",
+            ),
             ("/api/v1.0/1555/KEY/audit/7", "query parameters `after` and `limit`"),
             ("/api/v1.0/1555/KEY/tokens/7/rotate", "more segments than any call"),
             ("/api/v1.0/1555/KEY/message_templates/7/reder", "`message_templates/{id}/render`?"),

@@ -18,6 +18,7 @@ use galley_domain::{
         review::DECISION,
     },
     token::TOKEN,
+    upstream::{HeldReason, OperationKind},
     violation::{MAX_LISTED, Rule, WarningRule},
     webhook::{REGISTRATION, RejectionReason, SUBSCRIPTION},
 };
@@ -25,7 +26,7 @@ use galley_store::{AuditKind, MAX_UPLOAD_BYTES, MAX_WEBHOOKS};
 use serde_json::Value;
 
 use super::tree::Node;
-use crate::api::{graph, problem::ProblemKind, query, v1::events::MAX_WAIT_SECONDS};
+use crate::api::{at_provider, graph, problem::ProblemKind, query, v1::events::MAX_WAIT_SECONDS};
 
 /// Sets the members that `name` stands for.
 pub(super) fn fill(node: &mut Node, name: &str) {
@@ -82,7 +83,9 @@ fn values(name: &str) -> Vec<String> {
         "event-types" => owned(EventType::VALUES),
         "fault-calls" => owned(Call::VALUES),
         "fault-kinds" => owned(FaultKind::VALUES),
+        "held-reasons" => owned(HeldReason::VALUES),
         "message-statuses" => owned(MessageStatus::VALUES),
+        "operation-kinds" => owned(OperationKind::VALUES),
         "rejection-reasons" => owned(RejectionReason::VALUES),
         "review-outcomes" => owned(Outcome::VALUES),
         "problem-slugs" => slugs.map(str::to_owned).collect(),
@@ -102,6 +105,7 @@ fn values(name: &str) -> Vec<String> {
             .map(|&it| it.to_owned())
             .collect(),
         "template-statuses" => owned(Status::VALUES),
+        "upstream-states" => owned(at_provider::STATES),
         "version-statuses" => {
             owned(&[Status::Pending, Status::Approved, Status::Rejected].map(Status::as_str))
         }

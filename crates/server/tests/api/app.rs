@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     http::{Method, Request},
 };
-use galley_domain::{account::Scopes, template::Review};
+use galley_domain::{account::Scopes, rulebook::WHATSAPP, template::Review};
 use galley_server::Limits;
 use galley_store::{CredentialKind, NewCredential, Store};
 use serde_json::{Value, json};
@@ -44,6 +44,15 @@ impl TestApp {
         let scopes = Scopes::ALL;
         let first = TestAccount { key: KEY, token: TOKEN, scopes, ..TestAccount::named("first") };
         test.0.account(first.into_emulator()).await;
+        test
+    }
+
+    /// A service whose account has the rulebook `whatsapp`, and whose token permits everything.
+    pub(crate) async fn start_whatsapp() -> Self {
+        let test = Self(TestService::builder().start());
+        let first = TestAccount { key: KEY, token: TOKEN, ..TestAccount::named("first") };
+        let first = TestAccount { rulebook: &WHATSAPP, scopes: Scopes::ALL, ..first };
+        test.0.account(first).await;
         test
     }
 

@@ -9,11 +9,12 @@ use galley_domain::{
     account::{Scope, Scopes},
     emulator::{clock::Clock, rules::ReviewRules},
     id::{AccountId, TemplateId},
+    rulebook::WHATSAPP,
 };
 use galley_server::Clock as _;
 use galley_store::{
     AddCredentialOutcome, Author, Credential, CredentialKind, Feed, NewCredential, StoredFault,
-    Webhook,
+    StoredOperation, Webhook,
 };
 use serde_json::{Value, json};
 
@@ -116,6 +117,28 @@ async fn every_operation_of_the_emulator_is_hidden_from_other_accounts() {
     assert_eq!(count, 9);
 }
 
+#[tokio::test]
+async fn every_operation_of_a_connection_is_hidden_from_accounts_without_one() {
+    let app = TestApp::start_whatsapp().await;
+    let account = app.store.accounts().await.unwrap()[0].id;
+    add_credentials(&app, account, Scope::Upstream).await;
+    let created = app.create(&description::template("", "hello")).await.json();
+    let id = created["id"].as_str().unwrap();
+    let (phone, key, _) = OWNER;
+    let known = [("phone_number_id", phone), ("key", key), ("id", id)];
+    let mut count = 0;
+    for operation in operations(&V1).filter(|it| scope(it) == Some(Scope::Upstream)) {
+        count += 1;
+        for (token, status, slug) in
+            [("valid", 404, "not-connected"), ("without-the-scope", 403, "scope-missing")]
+        {
+            let request = request(operation.method.clone(), &operation.path(&known), token, "");
+            app.send(request).await.problem(status, slug);
+        }
+    }
+    assert_eq!(count, 3);
+}
+
 #[test]
 fn only_the_listed_operations_need_no_credentials() {
     let public = all_operations().filter(|it| scope(it).is_none());
@@ -156,25 +179,36 @@ struct Snapshot {
     credentials: Vec<Credential>,
     /// The clock, the rules and the faults of the owner, if it is an emulator.
     emulator: (Option<Clock>, ReviewRules, Vec<StoredFault>),
+    /// The operations of the owner at its provider.
+    upstream: Vec<StoredOperation>,
 }
 
 impl<'o> Scenario<'o> {
     async fn new(operation: &'o Operation<'o>, example: &Example) -> Self {
         let is_emulator = scope(operation) == Some(Scope::Emulator);
-        let app =
-            if is_emulator { TestApp::start_emulator().await } else { TestApp::start().await };
+        let is_connected = scope(operation) == Some(Scope::Upstream);
+        let app = if is_emulator {
+            TestApp::start_emulator().await
+        } else if is_connected {
+            TestApp::start_whatsapp().await
+        } else {
+            TestApp::start().await
+        };
         let (phone, key, token) = STRANGER;
         let scopes = Scopes::ALL;
         let stranger = TestAccount::named("stranger");
         let stranger = TestAccount { phones: &[phone], key, token, scopes, ..stranger };
         let stranger = if is_emulator { stranger.into_emulator() } else { stranger };
+        let rulebook = if is_connected { &WHATSAPP } else { stranger.rulebook };
+        let stranger = TestAccount { rulebook, ..stranger };
         TestService::account(&app, stranger).await;
         let accounts = app.store.accounts().await.unwrap();
         let (owner, stranger) = (accounts[0].id, accounts[1].id);
         add_credentials(&app, owner, scope(operation).unwrap()).await;
         let token = app.store.credentials(owner).await.unwrap().pop().unwrap().id.to_string();
-        // The rulebook of emulator accounts allows fewer characters in a name.
-        let name = if is_emulator { "the_owners_own" } else { "the owner's own" };
+        // The rulebook `whatsapp` allows fewer characters in a name.
+        let is_whatsapp = is_emulator || is_connected;
+        let name = if is_whatsapp { "the_owners_own" } else { "the owner's own" };
         let template = description::template(&example.name, name);
         let created = app.create(&template).await;
         assert_eq!(created.status, 201, "{created:?}");
@@ -188,6 +222,10 @@ impl<'o> Scenario<'o> {
             let fault = json!({"call": "create", "name": "the_*", "kind": "error", "times": 1});
             let created = app.base(Method::POST, "/emulator/faults", &fault).await;
             assert_eq!(created.status, 201, "{created:?}");
+        }
+        if is_connected {
+            app.connect(stranger).await;
+            app.connect_for(operation.id(), owner, id.parse().unwrap()).await;
         }
         let body = example.body.clone();
         Self { app, operation, body, template, id, webhook, token, owner, stranger }
@@ -307,6 +345,7 @@ impl<'o> Scenario<'o> {
                 store.review_rules(self.owner).await.unwrap(),
                 store.faults(self.owner).await.unwrap(),
             ),
+            upstream: self.app.operations(self.owner).await,
         }
     }
 

@@ -1,5 +1,5 @@
-//! A client of every described operation: a service with five accounts, with automatic review, with
-//! manual review, with the rulebook `whatsapp`, an emulator, and one that is connected to a provider.
+//! A client of every described operation: a service with six accounts, with automatic review, with
+//! manual review, with the rulebook `whatsapp`, an emulator, and two that are connected to a provider.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,8 +32,11 @@ pub(crate) const SHOP: Account = Account("3333");
 /// The emulator account.
 const EMULATOR: Account = Account("4444");
 
-/// The account that is connected to a provider, and the secrets of its webhooks.
+/// The account whose templates and operations at a provider are read and changed.
 const CONNECTED: Account = Account("5555");
+
+/// The account that gets webhooks of a provider, and their secrets.
+const HOOKED: Account = Account("6666");
 const HOOK_TOKEN: &str = "gh_example-of-a-path";
 const APP_SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -44,6 +47,7 @@ pub(crate) struct Service {
     inner: TestService,
     shop: AccountId,
     emulator: AccountId,
+    connected: AccountId,
     templates: AtomicU64,
 }
 
@@ -68,8 +72,10 @@ impl Service {
         let emulator = service.account(EMULATOR.details().into_emulator()).await;
         let connected = TestAccount { rulebook: &WHATSAPP, ..CONNECTED.details() };
         let connected = service.account(connected).await;
-        service.connect(connected, HOOK_TOKEN, Some(APP_SECRET)).await;
-        Self { inner: service, shop, emulator, templates: AtomicU64::new(0) }
+        let hooked = TestAccount { rulebook: &WHATSAPP, ..HOOKED.details() };
+        let hooked = service.account(hooked).await;
+        service.connect(hooked, HOOK_TOKEN, Some(APP_SECRET)).await;
+        Self { inner: service, shop, emulator, connected, templates: AtomicU64::new(0) }
     }
 
     /// Sends a request as an account, with an optional header.
@@ -107,6 +113,7 @@ impl Service {
         let is_for_whatsapp = description::is_for_whatsapp(&example.name);
         let account = match operation.id() {
             _ if is_of_emulator(operation) => EMULATOR,
+            _ if is_of_connection(operation) => CONNECTED,
             _ if is_graph(operation) || is_for_whatsapp => SHOP,
             _ => account,
         };
@@ -138,11 +145,21 @@ impl Service {
         if operation.id() == "showMedia" {
             return self.sample().await;
         }
-        let account = if is_of_emulator(operation) { EMULATOR } else { account };
+        let account = match () {
+            () if is_of_emulator(operation) => EMULATOR,
+            () if is_of_connection(operation) => CONNECTED,
+            () => account,
+        };
         let Account(own) = account;
         let mut known = vec![("key", own), ("phone_number_id", own)];
         let id;
-        if operation.pattern.contains("{id}") {
+        if is_of_connection(operation) {
+            self.inner.disconnect(self.connected).await;
+            id = self.template(account, example).await;
+            let template = id.parse().unwrap();
+            self.inner.connect_for(operation.id(), self.connected, template).await;
+            known.push(("id", &id));
+        } else if operation.pattern.contains("{id}") {
             // The template also creates an event, which a replay needs.
             let template = self.template(account, example).await;
             id = if operation.pattern.contains("/webhooks/") {
@@ -276,6 +293,10 @@ fn below(Account(own): Account, collection: &str) -> String {
 
 fn is_of_emulator(operation: &Operation<'_>) -> bool {
     operation.pattern.contains("/emulator/") || OF_EMULATORS.contains(&operation.id())
+}
+
+fn is_of_connection(operation: &Operation<'_>) -> bool {
+    operation.pattern.contains("{key}/") && operation.pattern.contains("/upstream")
 }
 
 fn is_graph(operation: &Operation<'_>) -> bool {

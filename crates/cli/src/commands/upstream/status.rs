@@ -1,6 +1,6 @@
 //! `galley upstream status`.
 
-use galley_store::UpstreamConnection;
+use galley_server::upstream::connection_state;
 use serde_json::Value;
 
 use super::{UpstreamCommands, held};
@@ -21,7 +21,7 @@ impl UpstreamCommands<'_> {
         let error = degraded.and_then(|it| it.error.as_ref()).map(ToString::to_string);
         let members = [
             ("account", account.name.clone().into()),
-            ("state", state(&connection).into()),
+            ("state", connection_state(&connection).into()),
             ("base_url", connection.base_url.clone().into()),
             ("waba", connection.waba.clone().into()),
             ("app_id", connection.app_id.clone().into()),
@@ -47,18 +47,5 @@ impl UpstreamCommands<'_> {
         ];
         table::print_one(self.context.json, &members);
         Ok(())
-    }
-}
-
-/// The state of a connection in one word.
-pub(super) fn state(connection: &UpstreamConnection) -> &'static str {
-    if connection.paused_at.is_some() {
-        "paused"
-    } else if connection.suspicious_at.is_some() {
-        "suspicious"
-    } else if connection.degraded.is_some() {
-        "degraded"
-    } else {
-        "connected"
     }
 }

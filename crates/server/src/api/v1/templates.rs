@@ -19,10 +19,15 @@ use galley_domain::{
     document::{Document, Json},
     rulebook::{Rulebook, V1},
 };
-use galley_store::StoredTemplate;
+use galley_store::{Account, StoredTemplate};
 
-use crate::api::{base_path::BasePath, conditional::etag, json, view};
-use crate::app::App;
+use crate::{
+    api::{
+        at_provider::AllAtProvider, base_path::BasePath, conditional::etag, json, problem::Problem,
+        view,
+    },
+    app::App,
+};
 
 pub(crate) const COLLECTION: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
 pub(crate) const VALIDATE: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/validate";
@@ -48,10 +53,15 @@ pub(crate) fn routes(base: BasePath) -> Router<App> {
 }
 
 /// The response with one template and its `ETag`.
-fn template_response(stored: &StoredTemplate) -> Response {
-    let mut response = json(StatusCode::OK, view::template(stored));
+async fn template_response(
+    app: &App,
+    account: &Account,
+    stored: &StoredTemplate,
+) -> Result<Response, Problem> {
+    let all = AllAtProvider::read(app, account, &[stored.id]).await?;
+    let mut response = json(StatusCode::OK, view::template(stored, all.get(stored.id)));
     response.headers_mut().insert(header::ETAG, etag(stored.revision));
-    response
+    Ok(response)
 }
 
 /// The rulebook along which an edit is read: that of the account, except that a version is restored in

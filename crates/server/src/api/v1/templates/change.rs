@@ -40,18 +40,18 @@ pub(super) async fn edit(
     if !caller.rulebook()?.merges_edits() {
         let read = read_edit(&app, &caller, &body).await?;
         drop(body);
-        let change = change(&app, &caller, expected)?;
+        let change = change_of(&app, &caller, expected)?;
         let outcome = app.store().edit_template(change, read.edit).await?;
-        return edited(outcome, read.warnings, read.restores);
+        return edited(&app, &caller, outcome, read.warnings, read.restores).await;
     }
     for _ in 0..MAX_EDIT_ATTEMPTS {
         let read = read_edit(&app, &caller, &body).await?;
         let is_expected = expected.as_ref().is_none_or(|it| it.contains(&read.revision));
         let revisions = if is_expected { Some(vec![read.revision]) } else { expected.clone() };
-        let change = change(&app, &caller, revisions)?;
+        let change = change_of(&app, &caller, revisions)?;
         match app.store().edit_template(change, read.edit).await? {
             ChangeOutcome::RevisionMismatch(_) if is_expected => {}
-            outcome => return edited(outcome, read.warnings, false),
+            outcome => return edited(&app, &caller, outcome, read.warnings, false).await,
         }
     }
     Err(Problem::of(ProblemKind::Busy)
@@ -99,7 +99,9 @@ async fn read_edit(
 
 /// The response to an edit. The document of a restored version does not contain what WhatsApp
 /// refuses: `counts_content` adds the warnings about it.
-fn edited(
+async fn edited(
+    app: &App,
+    caller: &Caller<Write>,
     outcome: ChangeOutcome,
     warnings: usize,
     counts_content: bool,
@@ -107,7 +109,7 @@ fn edited(
     let changed = outcomes::changed(outcome, "edit")?;
     let restored =
         if counts_content { changed.template.whatsapp_content_warnings().count() } else { 0 };
-    let mut response = template_response(&changed);
+    let mut response = template_response(app, &caller.account, &changed).await?;
     add_warning_count(&mut response, warnings + restored);
     Ok(response)
 }
@@ -120,9 +122,10 @@ pub(super) async fn review(
 ) -> Result<Response, Problem> {
     let read = |bytes| Decision::read(&Document::parse(bytes)?).map_err(Problem::invalid_decision);
     let Decision { trigger, reason } = body.process(&app, read).await?;
-    let change = change(&app, &caller, expected)?;
+    let change = change_of(&app, &caller, expected)?;
     let changed = app.store().review_template(change, trigger, reason).await?;
-    Ok(template_response(&outcomes::changed(changed, trigger.as_str())?))
+    let changed = outcomes::changed(changed, trigger.as_str())?;
+    template_response(&app, &caller.account, &changed).await
 }
 
 pub(super) async fn delete(
@@ -130,13 +133,13 @@ pub(super) async fn delete(
     caller: Caller<Write>,
     IfMatch(expected): IfMatch,
 ) -> Result<Response, Problem> {
-    let change = change(&app, &caller, expected)?;
+    let change = change_of(&app, &caller, expected)?;
     outcomes::changed(app.store().delete_template(change).await?, "delete")?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// A change of the template in the path. Its events get the trace of the request.
-fn change<S>(
+fn change_of<S>(
     app: &App,
     caller: &Caller<S>,
     expected: Option<Vec<u64>>,

@@ -10,11 +10,13 @@ use std::{
 };
 
 use axum::{http::StatusCode, response::Response};
-use galley_domain::{id::TemplateId, rulebook::Rulebook};
+use galley_domain::id::TemplateId;
 use galley_store::{LanguageSummary, ListQuery, Page, StoredTemplate};
 
 use crate::{
     api::{
+        at_provider::AllAtProvider,
+        auth::{Caller, Read},
         json,
         problem::Problem,
         query::{CheckedParameters, MAX_PAGE_ITEMS},
@@ -30,11 +32,11 @@ const MAX_WALKED: usize = 1_000;
 
 pub(super) async fn list(
     app: &App,
-    rulebook: &Rulebook,
+    caller: &Caller<Read>,
     query: ListQuery,
     parameters: &CheckedParameters,
 ) -> Result<Response, Problem> {
-    let mut walk = Walk::new(rulebook.supports_translations, query);
+    let mut walk = Walk::new(caller.rulebook()?.supports_translations, query);
     let mut first: Option<Listing> = None;
     while let Some(query) = walk.next_query() {
         // Only the first read waits for the search index.
@@ -47,7 +49,11 @@ pub(super) async fn list(
     }
     let after = walk.cursor.map(|id| id.to_string());
     let next = after.as_deref().filter(|_| walk.has_more).map(|after| parameters.next_page(after));
-    let mut response = json(StatusCode::OK, view::groups(&walk.groups, &Paging { after, next }));
+    let ids: Vec<TemplateId> =
+        walk.groups.iter().flat_map(|it| it.iter().map(|it| it.id)).collect();
+    let all = AllAtProvider::read(app, &caller.account, &ids).await?;
+    let body = view::groups(&walk.groups, &all, &Paging { after, next });
+    let mut response = json(StatusCode::OK, body);
     if let Some(listing) = first {
         listing.report_lag(&mut response);
     }

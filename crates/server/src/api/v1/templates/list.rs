@@ -12,6 +12,7 @@ use galley_store::{ListOrder, ListQuery, NameFilter};
 use super::groups;
 use crate::{
     api::{
+        at_provider::AllAtProvider,
         auth::{Caller, Read},
         json,
         problem::Problem,
@@ -60,14 +61,16 @@ pub(super) async fn list(
                  templates without `group`.",
             ));
         }
-        return groups::list(&app, caller.rulebook()?, query, &parameters).await;
+        return groups::list(&app, &caller, query, &parameters).await;
     }
     let order = query.order;
     let listing = search::list(&app, query).await?;
     let page = &listing.page;
     let after = page.templates.last().map(|template| cursor(order, template.id));
     let next = after.as_deref().filter(|_| page.has_next).map(|after| parameters.next_page(after));
-    let body = view::templates(&page.templates, &Paging { after, next });
+    let ids: Vec<TemplateId> = page.templates.iter().map(|template| template.id).collect();
+    let all = AllAtProvider::read(&app, &caller.account, &ids).await?;
+    let body = view::templates(&page.templates, &all, &Paging { after, next });
     let mut response = json(StatusCode::OK, body);
     listing.report_lag(&mut response);
     Ok(response)

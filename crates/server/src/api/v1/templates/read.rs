@@ -13,6 +13,7 @@ use galley_store::StoredTemplate;
 use super::template_response;
 use crate::{
     api::{
+        at_provider,
         auth::{Caller, Read},
         conditional::{IfNoneMatch, etag},
         json,
@@ -40,11 +41,13 @@ pub(super) async fn show(
         }
         None => stored,
     };
-    if known.contains(stored.revision) {
+    // The state at a provider changes without the revision.
+    let is_connected = at_provider::is_connected(&app, &caller.account).await?;
+    if known.contains(stored.revision) && !is_connected {
         let tag = [(header::ETAG, etag(stored.revision))];
         return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
     }
-    Ok(template_response(&stored))
+    template_response(&app, &caller.account, &stored).await
 }
 
 /// The template with the content of one of its versions; `None` if there is no such version.

@@ -1,0 +1,178 @@
+//! What a connected account knows of its templates at the provider: the mirror and the newest
+//! operation.
+
+use std::collections::HashMap;
+
+use galley_domain::{
+    id::TemplateId,
+    upstream::{OperationState, ProviderError},
+};
+use galley_store::{Account, MirroredTemplate, StoredOperation};
+
+use super::problem::Problem;
+use crate::app::App;
+
+/// The number of templates that are looked up at a time. A page of names has more if they have many
+/// languages.
+const MAX_LOOKED_UP: usize = 500;
+
+/// One template at the provider.
+#[derive(Debug, Default)]
+pub(crate) struct AtProvider {
+    /// What the provider showed last.
+    pub(crate) mirrored: Option<MirroredTemplate>,
+    /// The newest operation.
+    pub(crate) operation: Option<StoredOperation>,
+}
+
+/// The states of a template at the provider, as [`AtProvider::state`] returns them.
+pub(crate) const STATES: &[&str] =
+    &["synced", "drifted", "missing", "queued", "sending", "held", "refused", "conflict", "local"];
+
+impl AtProvider {
+    /// The state in one word. An operation that is not done comes first: it changes what the provider
+    /// has.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.operation.as_ref().map(|it| it.operation.state) {
+            Some(OperationState::Queued) => "queued",
+            Some(OperationState::Sending | OperationState::Unknown | OperationState::Probing) => {
+                "sending"
+            }
+            Some(OperationState::Held(_)) => "held",
+            Some(OperationState::Refused) => "refused",
+            Some(OperationState::Conflict) => "conflict",
+            Some(OperationState::Done | OperationState::Superseded) | None => self.mirrored_state(),
+        }
+    }
+
+    fn mirrored_state(&self) -> &'static str {
+        match &self.mirrored {
+            None => "local",
+            Some(mirrored) if !mirrored.is_present() => "missing",
+            Some(mirrored) if mirrored.drifted => "drifted",
+            Some(_) => "synced",
+        }
+    }
+
+    /// The provider's error about the newest operation, unless that is done.
+    pub(crate) fn error(&self) -> Option<&ProviderError> {
+        let operation = &self.operation.as_ref()?.operation;
+        let is_over = matches!(operation.state, OperationState::Done | OperationState::Superseded);
+        operation.error.as_ref().filter(|_| !is_over)
+    }
+}
+
+/// Templates at the provider.
+#[derive(Debug, Default)]
+pub(crate) struct AllAtProvider(Option<HashMap<TemplateId, AtProvider>>);
+
+impl AllAtProvider {
+    /// Looks templates up together. Reads nothing for an account without a connection.
+    pub(crate) async fn read(
+        app: &App,
+        account: &Account,
+        templates: &[TemplateId],
+    ) -> Result<Self, Problem> {
+        if !is_connected(app, account).await? {
+            return Ok(Self(None));
+        }
+        let mut found: HashMap<TemplateId, AtProvider> =
+            templates.iter().map(|id| (*id, AtProvider::default())).collect();
+        for part in templates.chunks(MAX_LOOKED_UP) {
+            for mirrored in app.store().mirror_of(account.id, part.to_vec()).await? {
+                let template = mirrored.template.and_then(|id| found.get_mut(&id));
+                if let Some(template) = template {
+                    template.mirrored = Some(mirrored);
+                }
+            }
+        }
+        Ok(Self(Some(found)))
+    }
+
+    /// A template that was looked up; `None` if the account is not connected.
+    pub(crate) fn get(&self, template: TemplateId) -> Option<&AtProvider> {
+        self.0.as_ref()?.get(&template)
+    }
+}
+
+/// Whether the account is connected to a provider.
+pub(crate) async fn is_connected(app: &App, account: &Account) -> Result<bool, Problem> {
+    Ok(app.store().connection(account.id).await?.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::upstream::{HeldReason, Operation, OperationKind, RemoteId, RemoteStatus};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn mirrored(status: RemoteStatus, drifted: bool, gone: bool) -> MirroredTemplate {
+        MirroredTemplate {
+            id: RemoteId::parse("7").unwrap(),
+            template: TemplateId::new(1),
+            name: "order".to_owned(),
+            language: "en".to_owned(),
+            status,
+            category: "UTILITY".to_owned(),
+            correct_category: None,
+            quality: None,
+            reason: None,
+            remote_updated_at: None,
+            content_key: None,
+            version: Some(1),
+            drifted,
+            observed_at: Timestamp::UNIX_EPOCH,
+            changed_at: Timestamp::UNIX_EPOCH,
+            sweep: 1,
+            missing: 0,
+            gone_at: gone.then_some(Timestamp::UNIX_EPOCH),
+            dirty_at: None,
+            info: None,
+        }
+    }
+
+    fn operation(state: OperationState) -> StoredOperation {
+        let error = ProviderError { code: 100, subcode: None, title: None, message: "No".into() };
+        let operation = Operation::new(OperationKind::Create);
+        StoredOperation {
+            id: 1,
+            template: TemplateId::new(1).unwrap(),
+            version: 1,
+            operation: Operation { state, error: Some(error), ..operation },
+            created_at: Timestamp::UNIX_EPOCH,
+            sent_at: None,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn the_mirror_tells_the_state_unless_an_operation_is_not_done() {
+        let approved = || mirrored(RemoteStatus::Approved, false, false);
+        let drifted = || mirrored(RemoteStatus::Approved, true, false);
+        let cases = [
+            (None, None, "local"),
+            (Some(approved()), None, "synced"),
+            (Some(drifted()), None, "drifted"),
+            (Some(mirrored(RemoteStatus::Approved, true, true)), None, "missing"),
+            (Some(mirrored(RemoteStatus::Deleted, false, false)), None, "missing"),
+            (None, Some(OperationState::Queued), "queued"),
+            (None, Some(OperationState::Sending), "sending"),
+            (None, Some(OperationState::Unknown), "sending"),
+            (None, Some(OperationState::Probing), "sending"),
+            (Some(drifted()), Some(OperationState::Held(HeldReason::Quota)), "held"),
+            (Some(drifted()), Some(OperationState::Refused), "refused"),
+            (None, Some(OperationState::Conflict), "conflict"),
+            (Some(drifted()), Some(OperationState::Done), "drifted"),
+            (Some(approved()), Some(OperationState::Superseded), "synced"),
+        ];
+        for (mirrored, state, expected) in cases {
+            let at = AtProvider { mirrored, operation: state.map(operation) };
+            assert_eq!(at.state(), expected, "{state:?}");
+            assert!(STATES.contains(&at.state()));
+            let is_over = state
+                .is_none_or(|it| matches!(it, OperationState::Done | OperationState::Superseded));
+            assert_eq!(at.error().is_some(), !is_over, "{state:?}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The connection of an account, and its operations.
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use galley_domain::document::MAX_SAFE_INTEGER;
+
+use super::{ConnectedCaller, not_connected};
+use crate::{
+    api::{
+        json,
+        problem::Problem,
+        query::{Parameters, parse_digits},
+        view,
+    },
+    app::App,
+};
+
+pub(super) async fn show(
+    State(app): State<App>,
+    ConnectedCaller(caller): ConnectedCaller,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    parameters.only(&[])?;
+    let connection = app.store().connection(caller.account.id).await?;
+    let connection = connection.ok_or_else(not_connected)?;
+    Ok(json(StatusCode::OK, view::connection(&connection)))
+}
+
+pub(super) async fn operations(
+    State(app): State<App>,
+    ConnectedCaller(caller): ConnectedCaller,
+    parameters: Parameters,
+) -> Result<Response, Problem> {
+    let parameters = parameters.only(&["before", "limit"])?;
+    let before = parameters.parse("before", "the id of an operation", |text| {
+        parse_digits(text).filter(|number| (1..=MAX_SAFE_INTEGER).contains(number))
+    })?;
+    let limit = parameters.limit()?;
+    // One more than the page, to know whether another page follows.
+    let mut operations = app.store().operations(caller.account.id, before, limit + 1).await?;
+    let has_more = operations.len() > limit;
+    operations.truncate(limit);
+    let last = operations.last().filter(|_| has_more);
+    let next = last.map(|last| parameters.next_page_with("before", &last.id.to_string()));
+    Ok(json(StatusCode::OK, view::operations(&operations, next.as_deref())))
+}

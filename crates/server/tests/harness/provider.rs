@@ -1,0 +1,108 @@
+//! Connects accounts of tests, and records what their provider shows, without a provider.
+
+use std::time::Duration;
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    upstream::{CallFailure, OperationKind, ProviderError, RemoteTemplate},
+};
+use galley_server::{Clock as _, delivery::Keyring};
+use galley_store::{
+    Author, ConnectOutcome, Fence, Fenced, NewConnection, NewOperation, SecretHash, StoredOperation,
+};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::TestService;
+
+/// A token that no response may contain.
+pub(crate) const PROVIDER_TOKEN: &str = "the-provider-s-token";
+
+impl TestService {
+    /// Connects an account with the rulebook `whatsapp`.
+    pub(crate) async fn connect(&self, account: AccountId) {
+        let keyring = Keyring::new(Some("a key that is only for tests")).unwrap();
+        let now = self.clock.now();
+        let new = NewConnection {
+            account,
+            base_url: "https://provider.test/v23.0".to_owned(),
+            waba: "102290129340398".to_owned(),
+            app_id: None,
+            token: keyring.seal(account.get(), PROVIDER_TOKEN, [1; 24]).unwrap(),
+            token_expires_at: None,
+            app_secret: None,
+            hook_hash: SecretHash::of(&format!("hook of {account}")),
+            by: Author::operator(now),
+        };
+        let outcome = self.store.connect_upstream(new).await.unwrap();
+        assert_eq!(outcome, ConnectOutcome::Connected);
+        // The credential cache notices the change within two seconds.
+        self.clock.advance(Duration::from_secs(2));
+    }
+
+    /// Connects an account, and brings a template that it created before into a state in which the
+    /// operation is possible.
+    pub(crate) async fn connect_for(&self, operation: &str, account: AccountId, id: TemplateId) {
+        self.connect(account).await;
+        match operation {
+            // The provider does not have the template.
+            "submitTemplate" => {}
+            "retryOperation" => self.refuse_edit(account, id).await,
+            _ => self.show_at_provider(account, id, "The provider's own text.").await,
+        }
+    }
+
+    /// Deletes the connection of an account, if it has one.
+    pub(crate) async fn disconnect(&self, account: AccountId) {
+        let by = Author::operator(self.clock.now());
+        self.store.disconnect_upstream(account, by).await.unwrap();
+        self.clock.advance(Duration::from_secs(2));
+    }
+
+    /// Records that the provider shows a template, with this text as its body.
+    pub(crate) async fn show_at_provider(&self, account: AccountId, id: TemplateId, text: &str) {
+        let stored = self.store.template(account, id).await.unwrap().unwrap();
+        let template = &stored.template;
+        let document = json!({
+            "id": format!("594425479{id}"), "name": template.name(), "language": template.language(),
+            "status": "APPROVED", "category": template.category().as_str(),
+            "quality_score": {"score": "GREEN"}, "components": [{"type": "BODY", "text": text}],
+        });
+        let remote = RemoteTemplate::parse(&document.to_string()).unwrap();
+        let fence = self.lease(account).await;
+        let recorded = self.store.record_read(fence, remote, None, self.clock.now());
+        assert_eq!(recorded.await.unwrap(), Fenced::Done(()));
+        assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
+    }
+
+    /// Queues an edit of a template, whose call the provider refuses.
+    pub(crate) async fn refuse_edit(&self, account: AccountId, template: TemplateId) {
+        let kind = OperationKind::Edit;
+        let at = self.clock.now();
+        let new = NewOperation { account, template, version: 1, kind, at };
+        let id = self.store.queue_operation(new).await.unwrap().unwrap();
+        let fence = self.lease(account).await;
+        let begun = self.store.begin_operation(fence, id, at).await.unwrap();
+        assert!(matches!(begun, Fenced::Done(Some(_))), "{begun:?}");
+        let error = ProviderError {
+            code: 100,
+            subcode: Some(2_388_040),
+            title: Some("Text is too long".to_owned()),
+            message: "Shorten the text of the body.".to_owned(),
+        };
+        let refused = Err(CallFailure::Refused(error));
+        let recorded = self.store.record_call(fence, id, refused, at).await.unwrap();
+        assert!(matches!(recorded, Fenced::Done(Some(_))), "{recorded:?}");
+        assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
+    }
+
+    pub(crate) async fn operations(&self, account: AccountId) -> Vec<StoredOperation> {
+        self.store.operations(account, None, 100).await.unwrap()
+    }
+
+    async fn lease(&self, account: AccountId) -> Fence {
+        let now = self.clock.now();
+        let until = now.checked_add(SignedDuration::from_mins(1)).unwrap();
+        self.store.lease_connection(account, now, until).await.unwrap().unwrap().fence
+    }
+}
