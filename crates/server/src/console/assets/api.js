@@ -9,7 +9,7 @@
 
 /**
  * @typedef {object} Session
- * @property {{id: string, name: string, rulebook: 'v1'|'whatsapp', review: 'auto'|'manual'|'scripted', four_eyes: boolean, emulator?: 'standard'|'faithful'}} account
+ * @property {{id: string, name: string, rulebook: 'v1'|'whatsapp', review: 'auto'|'manual'|'scripted', four_eyes: boolean, emulator?: 'standard'|'faithful', connected?: true}} account
  * @property {{id: string, name: string, scopes: string[], expires_at?: string}} token
  * @property {string[]} phone_number_ids
  * @property {string} idle_expires_at

@@ -6,6 +6,7 @@ import { tag } from '../ui/badge.js';
 import { timeFull } from '../ui/time.js';
 import { auditCard } from './account/audit.js';
 import { tokensCard } from './account/tokens.js';
+import { upstreamCard } from './account/upstream.js';
 import { webhooksCard } from './account/webhooks.js';
 
 /** @param {string} term @param {unknown} detail */
@@ -39,7 +40,8 @@ function facts() {
 
 /** @param {import('../main.js').Context} context */
 export function page(context) {
-  const parts = [webhooksCard(context), tokensCard(context), auditCard(context)];
+  const upstream = api.session?.account.connected ? [upstreamCard(context)] : [];
+  const parts = [...upstream, webhooksCard(context), tokensCard(context), auditCard(context)];
   return {
     title: t.title,
     view: () => html`

@@ -134,6 +134,7 @@ export function page(context) {
       void loadSiblings();
       parts ??= [versionsCard(shared, compare), valuesCard(shared), eventsCard(shared)];
       for (const part of parts) part.changed();
+      if (template.data.upstream) void showUpstream();
     } catch (problem) {
       if (isAbort(problem)) return;
       error = problem;
@@ -150,6 +151,16 @@ export function page(context) {
     comparison.open(version);
   }
 
+  /** @type {{changed(): void, view(): unknown}|null} */
+  let upstream = null;
+  /** Only connected accounts need it. */
+  async function showUpstream() {
+    if (upstream) return upstream.changed();
+    const [{ upstreamCard }] = await Promise.all([import('./template/upstream.js'), style('review')]);
+    upstream ??= upstreamCard(shared);
+    update();
+  }
+
   /** @type {{changed(): void, view(): unknown}[]|null} */
   let parts = null;
   void load();
@@ -164,7 +175,7 @@ export function page(context) {
       <div class="standing">${standing(shared)}</div>
       <div class="template">
         <div class="template-main stack">
-          ${versions.view()} ${comparison?.view() ?? nothing} ${values.view()} ${events.view()}
+          ${shared.template.upstream && upstream ? upstream.view() : nothing} ${versions.view()} ${comparison?.view() ?? nothing} ${values.view()} ${events.view()}
         </div>
         <aside class="template-aside stack" aria-label=${t.proofOf(shared.shown)}>
           <h2 class="aside-title" id="shown-version" tabindex="-1">${t.proofHeading(shared.shown)} ${badge(shared.versions.find((it) => it.version === shared.shown)?.status ?? shared.template.status)}</h2>

@@ -25,6 +25,10 @@ export const list = {
   noReason: 'The reviewer gave no reason.',
   editAgain: 'Edit again',
   review: 'Review',
+  upstream: /** @type {Record<string, string>} */ ({
+    drifted: 'drifted', missing: 'missing at the provider', refused: 'refused by the provider', conflict: 'conflict at the provider', held: 'on hold',
+    queued: 'queued', sending: 'being sent', local: 'not submitted',
+  }),
   open: 'Open',
   addLanguage: 'Add a language',
   lag: 'The search index is catching up: very recent changes may be missing.',

@@ -36,7 +36,7 @@ export const template = {
   restore: 'Restore',
   restoreVersion: (/** @type {number} */ version) => `Restore version ${version}`,
   restoreText: (/** @type {number} */ version, /** @type {boolean} */ manual) =>
-    `This creates a new version with the content of version ${version}. ${manual ? 'A reviewer decides about it; until then nothing changes for recipients.' : 'It is live at once.'}`,
+    `This creates a new version with the content of version ${version}. ${manual ? 'It is reviewed; until then nothing changes for recipients.' : 'It is live at once.'}`,
   restored: (/** @type {number} */ version) => `Version ${version} is restored as a new version.`,
   allVersions: (/** @type {number} */ n) => `Show all ${n} versions`,
   comparing: 'Compare versions',

@@ -18,6 +18,7 @@ import { timeAgo } from '../../ui/time.js';
  * @property {number} version
  * @property {number} [live_version]
  * @property {string} [reason]
+ * @property {{state: string}} [upstream]
  * @property {string} created_at
  * @property {string} updated_at
  *
@@ -44,11 +45,15 @@ const liveness = (it) => (it.live_version && it.live_version !== it.version
   ? html`<span class="quiet">${t.version(it.version)} · ${t.live(it.live_version)}</span>`
   : html`<span class="quiet">${t.version(it.version)}</span>`);
 
+/** What is unusual about it at the provider. @param {Item} it */
+const atProvider = (it) => (it.upstream && t.upstream[it.upstream.state]
+  ? html`<span class="tag" data-upstream=${it.upstream.state}>${t.upstream[it.upstream.state]}</span>` : nothing);
+
 /** @param {Item} it @param {string} name */
 const languageRow = (it, name) => html`
   <li class="language-row" data-testid="language-row" data-id=${it.id}>
     <a class="language-link" href=${paths.template(it.id)}><span class="visually-hidden">${name}, </span>${language(it.language)}</a>
-    ${badge(it.status)}
+    ${badge(it.status)} ${atProvider(it)}
     ${liveness(it)}
     <span class="quiet language-time">${timeAgo(it.updated_at)}</span>
     <span class="language-actions">
@@ -76,7 +81,7 @@ function single({ name, templates: [it] }) {
       <span class="group-mark">${icon('sheet')}</span>
       <span class="group-name"><bdi>${name}</bdi></span>
       <span class="group-category">${tag(strings.category[it.category] ?? it.category)}</span>
-      <span class="group-languages"><code>${it.language}</code>${badge(it.status)}${it.live_version && it.live_version !== it.version ? html`<span class="quiet">${t.live(it.live_version)}</span>` : nothing}</span>
+      <span class="group-languages"><code>${it.language}</code>${badge(it.status)}${atProvider(it)}${it.live_version && it.live_version !== it.version ? html`<span class="quiet">${t.live(it.live_version)}</span>` : nothing}</span>
       <span class="group-time quiet">${timeAgo(it.updated_at)}</span>
     </a>
     ${it.status === 'REJECTED' ? rejection(it) : nothing}

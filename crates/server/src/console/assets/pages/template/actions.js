@@ -10,6 +10,8 @@ import { toast } from '../../ui/toast.js';
 
 /** Decisions that are possible besides those of a review. @param {any} it */
 function holds(it) {
+  // The provider decides about holds.
+  if (it.upstream) return [];
   if (it.status === 'DISABLED' || it.status === 'ARCHIVED') return [];
   if (it.status === 'PAUSED') return ['resume', 'disable'];
   return it.status === 'APPROVED' || it.live_version ? ['pause', 'disable'] : ['disable'];

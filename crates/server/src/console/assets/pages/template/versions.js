@@ -23,7 +23,7 @@ export function versionsCard(shared, compare) {
 
   /** @param {number} version */
   async function restore(version) {
-    const manual = api.session?.account.review === 'manual';
+    const manual = api.session?.account.review === 'manual' || Boolean(shared.template.upstream);
     const sure = await confirm({ title: t.restoreVersion(version), text: t.restoreText(version, manual), action: t.restore });
     if (!sure) return;
     try {

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { actionsOf, comparable, isMoving } from '../assets/pages/template/upstream-actions.js';
+import { upstream } from '../assets/strings/upstream.js';
+
+test('each state offers what the service accepts in it', () => {
+  assert.deepEqual(actionsOf('drifted'), ['accept', 'push']);
+  assert.deepEqual(actionsOf('missing'), ['push']);
+  assert.deepEqual(actionsOf('local'), ['submit']);
+  for (const state of ['refused', 'conflict', 'held']) assert.deepEqual(actionsOf(state), ['retry'], state);
+  for (const state of ['synced', 'queued', 'sending', 'new']) assert.deepEqual(actionsOf(state), [], state);
+});
+
+test('only a state that changes by itself is read again', () => {
+  const moving = Object.keys(upstream.meaning).filter(isMoving);
+  assert.deepEqual(moving, ['queued', 'sending']);
+});
+
+test('every action and state has a text', () => {
+  for (const state of Object.keys(upstream.meaning)) {
+    assert.ok(upstream.state[state], state);
+    for (const action of actionsOf(state)) assert.ok(upstream.actions[action] && upstream.done[action], action);
+  }
+});
+
+test('the two sides are compared by category and components', () => {
+  const document = { id: '7', status: 'APPROVED', category: 'UTILITY', components: [{ type: 'BODY' }] };
+  assert.deepEqual(comparable(document), { category: 'UTILITY', components: [{ type: 'BODY' }] });
+  assert.deepEqual(comparable({ category: 'UTILITY' }), { category: 'UTILITY', components: [] });
+});
