@@ -26,7 +26,7 @@ pub(crate) use audit::AuditOptions;
 pub(crate) use emulator::{ClockOptions, EmulatorOptions};
 pub(crate) use files::{ConvertOptions, LintOptions};
 pub(crate) use store_copies::{BackupOptions, MigrateOptions, RestoreOptions};
-pub(crate) use upstream::{ConnectOptions, Connected, UpstreamCommand};
+pub(crate) use upstream::{ConnectOptions, Connected, ConnectedTemplate, UpstreamCommand};
 pub(crate) use webhooks::{
     Endpoint, EndpointChange, EndpointSecrets, EventsOptions, ListenOptions, ReplayChoice,
     WebhookCommand,

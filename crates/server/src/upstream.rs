@@ -1,6 +1,7 @@
 //! Accounts that are connected to a provider: the calls to it under a lease, and the mirror of what it
 //! shows.
 
+mod adopt;
 mod ask;
 mod budget;
 mod connection_state;

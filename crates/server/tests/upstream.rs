@@ -1,6 +1,7 @@
 //! Accounts that are connected to a provider. The provider is a second Galley with a faithful emulator
 //! account, called in process.
 
+mod adopt;
 mod connected;
 mod graph;
 mod operations;

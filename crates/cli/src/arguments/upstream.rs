@@ -44,6 +44,17 @@ States:
 
 Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not be asked.")]
     Plan(Connected),
+    /// Make the content that the provider has a new version of a drifted template.
+    Accept(ConnectedTemplate),
+    /// Queue the newest version of a template that is drifted or missing at the provider.
+    Push(ConnectedTemplate),
+    /// Take over the template that the provider has under this name, instead of an operation that is
+    /// in conflict with it.
+    #[command(after_help = "\
+Reads the template at the provider now, and ends the operations of the template that were not made. \
+The contents stay as they are: if they differ, the template is drifted, and `galley upstream accept` \
+or `push` decides.")]
+    Adopt(ConnectedTemplate),
     /// Stop all calls to the provider.
     Pause(Connected),
     /// End a pause, or the suspicion after a sweep that did not see many templates.
@@ -82,6 +93,16 @@ Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not 
 pub(crate) struct Connected {
     /// The account's name or id.
     pub(crate) account: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectedTemplate {
+    #[command(flatten)]
+    pub(crate) connected: Connected,
+    /// The name of the template.
+    pub(crate) name: String,
+    /// Its language, such as `en_US`.
+    pub(crate) language: String,
 }
 
 #[derive(Debug, Args)]

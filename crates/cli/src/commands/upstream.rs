@@ -1,5 +1,6 @@
 //! `galley upstream …`: accounts that are connected to a provider.
 
+mod actions;
 mod connect;
 mod plan;
 mod status;
@@ -16,7 +17,8 @@ use galley_server::upstream::{
     Begun, Checked, Session, SweepPart, UpstreamContext, connection_state,
 };
 use galley_store::{
-    Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamConnection,
+    Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamAction,
+    UpstreamConnection,
 };
 
 use super::{CommandContext, credentials::timestamp, progress::ProgressLine, templates};
@@ -77,6 +79,9 @@ impl UpstreamCommands<'_> {
             UpstreamCommand::Sync(connected) => self.sync(&connected).await?,
             UpstreamCommand::Status(connected) => self.status(&connected).await?,
             UpstreamCommand::Plan(connected) => return self.plan(&connected).await,
+            UpstreamCommand::Accept(it) => self.act(&it, UpstreamAction::Accept).await?,
+            UpstreamCommand::Push(it) => self.act(&it, UpstreamAction::Push).await?,
+            UpstreamCommand::Adopt(it) => self.adopt(&it).await?,
             UpstreamCommand::Pause(it) => self.change(&it, ConnectionChange::Paused).await?,
             UpstreamCommand::Resume(it) => self.change(&it, ConnectionChange::Resumed).await?,
             UpstreamCommand::Token { connected, token_file } => {

@@ -253,3 +253,34 @@ fn a_token_is_verified_before_it_replaces_the_one_before() {
         mirror.assert_hides(secret);
     }
 }
+
+#[test]
+fn a_person_decides_about_a_drifted_template() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = provider(dir.path());
+    let ids = create(&provider, &["order"]);
+    let mirror = Mirror::new();
+    json_of(&mirror.connect(&provider, provider.member("token")));
+    mirror.json("import");
+    let decide = |what| mirror.run(&[what, "shop", "order", "en_US", "--json"]);
+    let push = ["push", "shop", "order", "en_US"];
+    assert!(mirror.refused(&push).contains("The provider has the same content"));
+    assert!(mirror.refused(&["push", "shop", "order", "de"]).contains("has no template"));
+
+    let edit = json!({"components": [{"type": "BODY", "text": "Your order has arrived today."}]});
+    provider.graph("POST", &ids[0], &edit);
+    mirror.json("import");
+    let pushed = json_of(&decide("push"));
+    assert_eq!((&pushed["kind"], &pushed["state"]), (&json!("edit"), &json!("queued")));
+    assert_eq!(mirror.json("status")["operations_queued"], 1);
+    let adopted = json_of(&decide("adopt"));
+    assert_eq!((&adopted["drifted"], &adopted["abandoned"]), (&json!(true), &json!(1)));
+    assert_eq!(adopted["upstream_id"], *ids[0]);
+    assert_eq!(mirror.json("status")["operations_queued"], 0);
+    assert_eq!(mirror.plan(), (Some(1), vec!["order drifted".into()]));
+
+    let accepted = json_of(&decide("accept"));
+    assert_eq!((&accepted["version"], &accepted["status"]), (&json!(2), &json!("APPROVED")));
+    assert_eq!(mirror.plan(), (Some(0), vec!["order same".into()]));
+    assert!(mirror.refused(&["accept", "shop", "order", "en_US"]).contains("nothing that could be accepted"));
+}

@@ -1,9 +1,10 @@
 //! `galley upstream status`.
 
 use galley_server::upstream::connection_state;
+use galley_store::Account;
 use serde_json::Value;
 
-use super::{UpstreamCommands, held};
+use super::{PAGE_SIZE, UpstreamCommands, held};
 use crate::{arguments::Connected, commands::credentials::timestamp, table};
 
 /// The state of an account without a connection.
@@ -13,6 +14,10 @@ impl UpstreamCommands<'_> {
     pub(super) async fn status(&self, connected: &Connected) -> anyhow::Result<()> {
         let (account, connection) = self.connected(connected).await?;
         let mirror = self.mirror(&account).await?;
+        let operations = self.operation_states(&account).await?;
+        let operations = |states: &[&str]| -> Value {
+            operations.iter().filter(|state| states.contains(state)).count().into()
+        };
         let count = |is_counted: &dyn Fn(&galley_store::MirroredTemplate) -> bool| -> Value {
             mirror.iter().filter(|row| is_counted(row)).count().into()
         };
@@ -44,8 +49,27 @@ impl UpstreamCommands<'_> {
             ("drifted", count(&|row| row.is_present() && row.drifted)),
             ("missing", count(&|row| row.is_present() && row.missing > 0)),
             ("gone", count(&|row| row.gone_at.is_some())),
+            ("operations_queued", operations(&["queued"])),
+            ("operations_sending", operations(&["sending", "unknown", "probing"])),
+            ("operations_held", operations(&["held"])),
+            ("operations_refused", operations(&["refused"])),
+            ("operations_conflict", operations(&["conflict"])),
         ];
         table::print_one(self.context.json, &members);
         Ok(())
+    }
+
+    /// The states of all operations.
+    async fn operation_states(&self, account: &Account) -> anyhow::Result<Vec<&'static str>> {
+        let mut states = Vec::new();
+        let mut before = None;
+        loop {
+            let page = self.context.store.operations(account.id, before, PAGE_SIZE).await?;
+            states.extend(page.iter().map(|it| it.operation.state.as_str()));
+            before = page.last().map(|it| it.id);
+            if page.len() < PAGE_SIZE {
+                return Ok(states);
+            }
+        }
     }
 }

@@ -1,0 +1,29 @@
+//! Takes over what the provider has under the name and language of a template.
+
+use galley_domain::upstream::RemoteTemplate;
+use galley_upstream::Upstream as _;
+
+use super::session::{Session, SyncError, kept};
+
+impl Session {
+    /// Reads the template with this name and language at the provider, and records it, so that it
+    /// belongs to the account's template. The content of the account stays as it is. `None` if the
+    /// provider has no such template.
+    pub async fn adopt(
+        &self,
+        name: &str,
+        language: &str,
+    ) -> Result<Option<RemoteTemplate>, SyncError> {
+        let found = match self.upstream.find(name, language).await {
+            Ok(found) => found.filter(|template| !template.status.is_deleted()),
+            Err(failure) => return Err(self.failed(failure).await?),
+        };
+        self.recovered().await?;
+        if let Some(template) = &found {
+            let record =
+                self.context.store.record_read(self.fence, template.clone(), None, self.now());
+            kept(record.await?)?;
+        }
+        Ok(found)
+    }
+}
