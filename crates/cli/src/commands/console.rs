@@ -10,11 +10,13 @@ use super::{
 };
 use crate::{secrets, settings::Settings, table};
 
-/// The scopes of a link without a choice: what the pages need that show and change templates, and, for
-/// an emulator account, its page.
+/// The scopes of a link without a choice: what the pages need that show and change templates, and what
+/// emulator accounts and connected accounts have in addition.
 fn default_scopes(account: &Account) -> Scopes {
     let emulator = account.emulator.map(|_| Scope::Emulator);
-    Scopes::of([Scope::Read, Scope::Write, Scope::Review].into_iter().chain(emulator))
+    let upstream = account.is_connected.then_some(Scope::Upstream);
+    let further = emulator.into_iter().chain(upstream);
+    Scopes::of([Scope::Read, Scope::Write, Scope::Review].into_iter().chain(further))
 }
 
 /// Creates a link and prints it. Its secret is in the fragment, which browsers send to no server.

@@ -73,7 +73,7 @@ impl AllAtProvider {
         account: &Account,
         templates: &[TemplateId],
     ) -> Result<Self, Problem> {
-        if !is_connected(app, account).await? {
+        if !account.is_connected {
             return Ok(Self(None));
         }
         let mut found: HashMap<TemplateId, AtProvider> =
@@ -85,6 +85,11 @@ impl AllAtProvider {
                     template.mirrored = Some(mirrored);
                 }
             }
+            for operation in app.store().operations_of(account.id, part.to_vec()).await? {
+                if let Some(template) = found.get_mut(&operation.template) {
+                    template.operation = Some(operation);
+                }
+            }
         }
         Ok(Self(Some(found)))
     }
@@ -93,11 +98,6 @@ impl AllAtProvider {
     pub(crate) fn get(&self, template: TemplateId) -> Option<&AtProvider> {
         self.0.as_ref()?.get(&template)
     }
-}
-
-/// Whether the account is connected to a provider.
-pub(crate) async fn is_connected(app: &App, account: &Account) -> Result<bool, Problem> {
-    Ok(app.store().connection(account.id).await?.is_some())
 }
 
 #[cfg(test)]

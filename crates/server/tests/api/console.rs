@@ -52,11 +52,11 @@ fn cookie_of(response: &TestResponse) -> String {
     set.split(';').next().unwrap().to_owned()
 }
 
-async fn signed_in(app: &TestApp) -> String {
+pub(super) async fn signed_in(app: &TestApp) -> String {
     cookie_of(&sign_in(app, &json!({"token": TOKEN})).await)
 }
 
-async fn session(app: &TestApp, cookie: &str) -> TestResponse {
+pub(super) async fn session(app: &TestApp, cookie: &str) -> TestResponse {
     call(app, Method::GET, "/console/session", cookie, &Value::Null).await
 }
 

@@ -1,12 +1,18 @@
 //! `{base}/upstream`, and what templates of connected accounts show.
 
-use axum::http::Method;
+use axum::{
+    body::Body,
+    http::{Method, Request},
+};
 use galley_domain::id::{AccountId, TemplateId};
 use galley_server::Clock as _;
 use galley_store::{Author, ConnectionChange};
 use serde_json::{Value, json};
 
-use super::app::TestApp;
+use super::{
+    app::TestApp,
+    console::{session, signed_in},
+};
 use crate::harness::{description, provider::PROVIDER_TOKEN};
 
 const NOTHING: Value = Value::Null;
@@ -142,4 +148,80 @@ async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
 
 fn operation_id(operation: &Value) -> u64 {
     operation["id"].as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_template_that_the_provider_lacks_is_submitted_once() {
+    let (app, account, id) = connected().await;
+    let rest = format!("/{id}/upstream/submit");
+    let outdated = app.call_with(Method::POST, &rest, &NOTHING, Some(("if-match", "\"9\""))).await;
+    outdated.problem(412, "revision-outdated");
+    let tag = app.show(&id).await.header("etag").unwrap().to_owned();
+    let queued = app.call_with(Method::POST, &rest, &NOTHING, Some(("if-match", &*tag))).await;
+    assert_eq!(queued.status, 202, "{queued:?}");
+    let operation = queued.json();
+    assert_eq!((&operation["kind"], &operation["state"]), (&json!("create"), &json!("queued")));
+    assert_eq!((&operation["template_id"], &operation["attempts"]), (&json!(id), &json!(0)));
+    assert_eq!(app.show(&id).await.json()["upstream"], json!({"state": "queued"}));
+    let again = app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    assert!(again["detail"].as_str().unwrap().ends_with('.'), "{again}");
+    assert_eq!(app.operations(account).await.len(), 1);
+    let unknown = app.call(Method::POST, "/1/upstream/submit", &NOTHING).await;
+    unknown.problem(404, "template-unknown");
+}
+
+#[tokio::test]
+async fn a_drifted_template_is_pushed_and_another_one_is_not() {
+    let (app, account, id) = connected().await;
+    let rest = format!("/{id}/upstream/push");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.show_at_provider(account, number(&id), "Another text.").await;
+    let queued = app.call(Method::POST, &rest, &NOTHING).await;
+    assert_eq!((queued.status.as_u16(), &queued.json()["kind"]), (202, &json!("edit")));
+    let shown = app.show(&id).await.json();
+    assert_eq!((&shown["upstream"]["state"], &shown["version"]), (&json!("queued"), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_content_of_the_provider_becomes_a_new_version_when_it_is_accepted() {
+    let (app, account, id) = connected().await;
+    let rest = format!("/{id}/upstream/accept");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.show_at_provider(account, number(&id), "Another text.").await;
+    let accepted = app.call(Method::POST, &rest, &NOTHING).await;
+    assert_eq!(accepted.status, 200, "{accepted:?}");
+    let template = accepted.json();
+    assert_eq!((&template["version"], &template["status"]), (&json!(2), &json!("APPROVED")));
+    assert_eq!(template["components"][0]["text"], "Another text.");
+    assert_eq!(template["upstream"]["state"], "synced");
+    let shown = app.show(&id).await;
+    assert_eq!(shown.header("etag"), accepted.header("etag"));
+    assert_eq!(shown.json(), template);
+    assert!(app.operations(account).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_operation_is_retried_and_its_error_is_shown_until_then() {
+    let (app, account, id) = connected().await;
+    let rest = format!("/{id}/upstream/retry");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.refuse_edit(account, number(&id)).await;
+    let shown = app.show(&id).await.json();
+    assert_eq!(shown["upstream"]["state"], "refused");
+    assert_eq!(shown["upstream"]["error"]["subcode"], 2_388_040);
+    let queued = app.call(Method::POST, &rest, &NOTHING).await;
+    assert_eq!((queued.status.as_u16(), &queued.json()["state"]), (202, &json!("queued")));
+    assert_eq!(app.show(&id).await.json()["upstream"]["state"], "queued");
+}
+
+#[tokio::test]
+async fn a_session_of_the_console_says_that_its_account_is_connected() {
+    let (app, account, _) = connected().await;
+    let cookie = signed_in(&app).await;
+    assert_eq!(session(&app, &cookie).await.json()["account"]["connected"], true);
+    let request = Request::get("/console/api/-/upstream").header("cookie", &cookie);
+    let shown = app.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(shown.json()["state"], "connected", "{shown:?}");
+    app.disconnect(account).await;
+    assert_eq!(session(&app, &cookie).await.json()["account"].get("connected"), None);
 }

@@ -29,6 +29,8 @@ use crate::{
     app::App,
 };
 
+pub(super) use change::change_of;
+
 pub(crate) const COLLECTION: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates";
 pub(crate) const VALIDATE: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/validate";
 pub(crate) const PROOF: &str = "/api/v1.0/{phone_number_id}/{key}/message_templates/proof";
@@ -53,7 +55,7 @@ pub(crate) fn routes(base: BasePath) -> Router<App> {
 }
 
 /// The response with one template and its `ETag`.
-async fn template_response(
+pub(super) async fn template_response(
     app: &App,
     account: &Account,
     stored: &StoredTemplate,

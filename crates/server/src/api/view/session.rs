@@ -23,6 +23,9 @@ pub(crate) fn session(
         if let Some(kind) = account.emulator {
             object.unescaped("emulator", kind.as_str());
         }
+        if account.is_connected {
+            object.raw("connected", "true");
+        }
     });
     object.object("token", |object| {
         object.display("id", token.id);

@@ -56,6 +56,12 @@ pub(crate) fn operations(operations: &[StoredOperation], next: Option<&str>) -> 
     out
 }
 
+pub(crate) fn operation(operation: &StoredOperation) -> String {
+    let mut out = String::with_capacity(256);
+    write_operation(&mut out, operation);
+    out
+}
+
 fn write_operation(out: &mut String, stored: &StoredOperation) {
     let operation = &stored.operation;
     let mut object = ObjectWriter::open(out);

@@ -139,7 +139,7 @@ pub(super) async fn delete(
 }
 
 /// A change of the template in the path. Its events get the trace of the request.
-fn change_of<S>(
+pub(in crate::api::v1) fn change_of<S>(
     app: &App,
     caller: &Caller<S>,
     expected: Option<Vec<u64>>,

@@ -13,7 +13,6 @@ use galley_store::StoredTemplate;
 use super::template_response;
 use crate::{
     api::{
-        at_provider,
         auth::{Caller, Read},
         conditional::{IfNoneMatch, etag},
         json,
@@ -42,8 +41,7 @@ pub(super) async fn show(
         None => stored,
     };
     // The state at a provider changes without the revision.
-    let is_connected = at_provider::is_connected(&app, &caller.account).await?;
-    if known.contains(stored.revision) && !is_connected {
+    if known.contains(stored.revision) && !caller.account.is_connected {
         let tag = [(header::ETAG, etag(stored.revision))];
         return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
     }
