@@ -3,7 +3,10 @@ conformance.py V1_DOCUMENT GRAPH_DOCUMENT
 
 SUITE_ADDRESS is the service. SUITE_PHONE, SUITE_KEY and SUITE_TOKEN are credentials of an account with manual
 review; SUITE_WA_ACCOUNT, SUITE_WA_PHONE, SUITE_WA_KEY and SUITE_WA_TOKEN those of an account with the rulebook
-`whatsapp`; SUITE_EM_PHONE, SUITE_EM_KEY and SUITE_EM_TOKEN those of an emulator account. The service must allow private webhook addresses."""
+`whatsapp`; SUITE_EM_PHONE, SUITE_EM_KEY and SUITE_EM_TOKEN those of an emulator account. SUITE_UP_PHONE, SUITE_UP_KEY
+and SUITE_UP_TOKEN are those of an account with the rulebook `whatsapp` that the suite connects to the faithful emulator
+account of SUITE_PROVIDER_ACCOUNT, SUITE_PROVIDER_PHONE, SUITE_PROVIDER_KEY and SUITE_PROVIDER_TOKEN, with the commands of
+SUITE_GALLEY on SUITE_STORE. The service must allow private addresses of webhooks and providers."""
 
 import collections
 import itertools
@@ -11,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import time
 
@@ -369,6 +373,71 @@ def emulator(account, other):
     account.v1("listMessages", 400, query={"after": "x"})
 
 
+def galley_upstream(*arguments, **rest):
+    command = [os.environ["SUITE_GALLEY"], "upstream", *arguments, "--store", os.environ["SUITE_STORE"]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **rest)
+    if done.returncode:
+        failures.append(f"galley upstream {arguments[0]}: {done.stderr.strip()}")
+        print(f"  failed: {failures[-1]}", file=sys.stderr)
+
+
+def until(account, id, state):
+    """Reads a template until it has this state at the provider."""
+    deadline = time.monotonic() + 30
+    while (at := account.v1("showUpstreamTemplate", 200, id).json()["upstream"])["state"] != state:
+        if time.monotonic() > deadline:
+            failures.append(f"showUpstreamTemplate: {id} is {at}, not {state}")
+            return
+        time.sleep(0.2)
+
+
+def connected(account, provider):
+    """Connects an account to a provider, which is an emulator account, and decides about what differs."""
+
+    def document(name, text):
+        return {"name": f"{name}_{RUN}", "language": "en_US", "category": "UTILITY", "components": [{"type": "BODY", "text": text}]}
+
+    local = account.v1("createTemplate", 201, body=document("local", "Your order is on its way to you.")).json()["id"]
+    account.v1("showConnection", 404)
+    account.v1("submitTemplate", 404, local)
+    address = ["--base-url", f"{ADDRESS}/v23.0", "--waba", os.environ["SUITE_PROVIDER_ACCOUNT"]]
+    galley_upstream("connect", "connected", *address, "--token-file", "-", input=provider.token)
+    time.sleep(3)  # the service learns of it within two seconds
+    account.v1("showConnection", 200)
+    account.v1("showTemplate", 200, local)
+    account.v1("submitTemplate", 412, local, headers={"if-match": '"99"'})
+    account.v1("submitTemplate", 202, local)
+    account.v1("submitTemplate", 409, local)
+    account.v1("pushTemplate", 404, "1")
+    until(account, local, "synced")
+
+    there = {"path": {"account_id": os.environ["SUITE_PROVIDER_ACCOUNT"]}}
+    remote = provider.graph("graphCreateTemplate", 200, body=document("drifted", "We have received your order."), **there).json()["id"]
+    provider.v1("moveClock", 200, body={"advance": "1d"})
+    galley_upstream("import", "connected")
+    drifted = account.v1("listTemplates", 200, query={"name": f"drifted_{RUN}"}).json()["data"][0]["id"]
+    account.v1("acceptTemplate", 409, drifted)
+    for number, action, status in ((1, "acceptTemplate", 200), (2, "pushTemplate", 202)):
+        edit = {"components": [{"type": "BODY", "text": f"We have received your order number {number}."}]}
+        provider.graph("graphEditTemplate", 200, path={"node": remote}, body=edit)
+        provider.v1("moveClock", 200, body={"advance": "1d"})
+        galley_upstream("import", "connected")
+        until(account, drifted, "drifted")
+        account.v1("listTemplates", 200, query={"upstream": "drifted"})
+        account.v1(action, status, drifted)
+    account.v1("listTemplates", 400, query={"upstream": "lost"})
+
+    provider.v1("createFault", 201, body={"call": "create", "times": 1, "kind": "error", "code": 100})
+    refused = account.v1("createTemplate", 201, body=document("refused", "Thank you for your order.")).json()["id"]
+    until(account, refused, "refused")
+    account.v1("retryOperation", 202, refused)
+    until(account, refused, "synced")
+    account.v1("retryOperation", 409, refused)
+    page = account.v1("listOperations", 200, query={"limit": 1}).json()
+    account.v1("listOperations", 200, query={"before": page["data"][0]["id"]})
+    account.v1("listOperations", 400, query={"before": "x"})
+
+
 def main():
     account = Account("SUITE")
     for step in (templates, webhooks, events, tokens, pages):
@@ -377,6 +446,8 @@ def main():
         whatsapp(Account("SUITE_WA"))
     if "SUITE_EM_KEY" in os.environ:
         emulator(Account("SUITE_EM"), account)
+    if "SUITE_UP_KEY" in os.environ:
+        connected(Account("SUITE_UP"), Account("SUITE_PROVIDER"))
     for operation_id in itertools.chain(v1.operations, graph.operations):
         if not any(200 <= it < 300 for it in statuses[operation_id]):
             failures.append(f"{operation_id}: no successful response")
