@@ -48,6 +48,7 @@ mod smoke {
     #[cfg(target_os = "linux")]
     mod terminal;
     mod upstream;
+    mod upstream_hooks;
     mod webhook_test;
     mod webhooks;
 }

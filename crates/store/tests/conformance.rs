@@ -287,6 +287,7 @@ macro_rules! conformance {
                 a_write_under_an_old_lease_is_not_committed_after_the_next_lease,
                 concurrent_calls_do_not_exceed_the_budget,
                 calls_that_fail_raise_one_event_until_they_succeed,
+                the_expiry_of_a_token_is_recorded_under_the_lease,
                 a_person_pauses_and_resumes_a_connection,
                 a_connection_has_work_when_something_is_due,
                 hints_are_kept_and_mark_templates_to_read,
@@ -366,6 +367,7 @@ macro_rules! conformance {
                 the_oldest_review_is_found_behind_many_of_another_language,
                 endpoints_are_counted_by_state_with_what_they_have_not_received,
                 events_that_are_not_indexed_are_counted_until_they_are,
+                connections_are_counted_by_state_with_their_oldest_work,
                 a_store_reports_its_size,
                 batches_commits_and_pools_are_counted,
             }

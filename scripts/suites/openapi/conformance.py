@@ -6,9 +6,12 @@ review; SUITE_WA_ACCOUNT, SUITE_WA_PHONE, SUITE_WA_KEY and SUITE_WA_TOKEN those 
 `whatsapp`; SUITE_EM_PHONE, SUITE_EM_KEY and SUITE_EM_TOKEN those of an emulator account. SUITE_UP_PHONE, SUITE_UP_KEY
 and SUITE_UP_TOKEN are those of an account with the rulebook `whatsapp` that the suite connects to the faithful emulator
 account of SUITE_PROVIDER_ACCOUNT, SUITE_PROVIDER_PHONE, SUITE_PROVIDER_KEY and SUITE_PROVIDER_TOKEN, with the commands of
-SUITE_GALLEY on SUITE_STORE. The service must allow private addresses of webhooks and providers."""
+SUITE_GALLEY on SUITE_STORE. SUITE_HOOK_TOKEN and SUITE_APP_SECRET are those of the webhooks of another connected
+account. The service must allow private addresses of webhooks and providers."""
 
 import collections
+import hashlib
+import hmac
 import itertools
 import json
 import os
@@ -438,6 +441,24 @@ def connected(account, provider):
     account.v1("listOperations", 400, query={"before": "x"})
 
 
+def hooks(account):
+    token = os.environ["SUITE_HOOK_TOKEN"]
+    path = {"hook_token": token}
+    query = {"hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": "1158201444"}
+    account.graph("confirmProviderHook", 200, path=path, query=query)
+    account.graph("confirmProviderHook", 403, path=path, query={**query, "hub.verify_token": "x"})
+    account.graph("confirmProviderHook", 404, path={"hook_token": "x"}, query=query)
+    secret = os.environ["SUITE_APP_SECRET"].encode()
+    for document in documents(graph, "receiveProviderHook").values():
+        body = json.dumps(document).encode()
+        signature = {"x-hub-signature-256": "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()}
+        account.graph("receiveProviderHook", 200, path=path, content=body, headers=signature)
+        account.graph("receiveProviderHook", 401, path=path, content=body)
+        account.graph("receiveProviderHook", 404, path={"hook_token": "x"}, content=body, headers=signature)
+    signature = {"x-hub-signature-256": "sha256=" + hmac.new(secret, b"{", hashlib.sha256).hexdigest()}
+    account.graph("receiveProviderHook", 400, path=path, content=b"{", headers=signature)
+
+
 def main():
     account = Account("SUITE")
     for step in (templates, webhooks, events, tokens, pages):
@@ -448,6 +469,8 @@ def main():
         emulator(Account("SUITE_EM"), account)
     if "SUITE_UP_KEY" in os.environ:
         connected(Account("SUITE_UP"), Account("SUITE_PROVIDER"))
+    if "SUITE_HOOK_TOKEN" in os.environ:
+        hooks(account)
     for operation_id in itertools.chain(v1.operations, graph.operations):
         if not any(200 <= it < 300 for it in statuses[operation_id]):
             failures.append(f"{operation_id}: no successful response")

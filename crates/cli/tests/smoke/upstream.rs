@@ -16,16 +16,16 @@ use crate::{
     service::{GALLEY, command, galley, json_of, store, until},
 };
 
-const SECRET_KEY: &str = "the secret key of this test";
+pub(super) const SECRET_KEY: &str = "the secret key of this test";
 
 /// A store with the account `shop`, and everything that commands on it have printed.
-struct Mirror {
-    dir: tempfile::TempDir,
+pub(super) struct Mirror {
+    pub(super) dir: tempfile::TempDir,
     printed: RefCell<Vec<u8>>,
 }
 
 impl Mirror {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let created = galley(dir.path(), &["account", "create", "shop", "--rulebook", "whatsapp"]);
         assert!(created.status.success(), "{created:?}");
@@ -33,7 +33,7 @@ impl Mirror {
     }
 
     /// Runs `galley upstream` with this standard input.
-    fn reading(&self, input: &str, arguments: &[&str]) -> Output {
+    pub(super) fn reading(&self, input: &str, arguments: &[&str]) -> Output {
         let mut command = command(GALLEY);
         command.current_dir(self.dir.path()).env("GALLEY_SECRET_KEY", SECRET_KEY);
         command.arg("upstream").args(arguments).args(["--store", &store(self.dir.path())]);
@@ -53,7 +53,7 @@ impl Mirror {
 
     /// Runs a command on the account `shop` that succeeds.
     #[track_caller]
-    fn json(&self, what: &str) -> Value {
+    pub(super) fn json(&self, what: &str) -> Value {
         json_of(&self.run(&[what, "shop", "--json"]))
     }
 
@@ -64,7 +64,7 @@ impl Mirror {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    fn connect(&self, provider: &Emulator, token: &str) -> Output {
+    pub(super) fn connect(&self, provider: &Emulator, token: &str) -> Output {
         let base_url = base_url(provider);
         let waba = provider.member("waba_id");
         let address = ["connect", "shop", "--base-url", &base_url, "--waba", waba];
@@ -83,7 +83,7 @@ impl Mirror {
 
     /// Asserts that neither an output nor a file of the store contains the secret.
     #[track_caller]
-    fn assert_hides(&self, secret: &str) {
+    pub(super) fn assert_hides(&self, secret: &str) {
         let contains =
             |bytes: &[u8]| bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!contains(&self.printed.borrow()), "an output contains a secret");
@@ -103,12 +103,12 @@ fn base_url(provider: &Emulator) -> String {
     format!("{}/v23.0", provider.member("url"))
 }
 
-fn provider(dir: &Path) -> Emulator {
+pub(super) fn provider(dir: &Path) -> Emulator {
     Emulator::start(dir, &["--faithful", "--no-limits"])
 }
 
 /// Creates templates at the provider, which approves them. Returns their ids.
-fn create(provider: &Emulator, names: &[&str]) -> Vec<String> {
+pub(super) fn create(provider: &Emulator, names: &[&str]) -> Vec<String> {
     let ids = names.iter().map(|name| provider.create(name)["id"].as_str().unwrap().to_owned());
     let ids = ids.collect();
     provider.control("POST", "clock", &json!({"advance": "1d"}));
@@ -127,7 +127,9 @@ fn an_account_mirrors_a_provider_and_the_plan_tells_what_differs() {
     let connected = json_of(&mirror.connect(&provider, &format!("{token}\n")));
     let hook_token = connected["hook_path"].as_str().unwrap().strip_prefix("/upstream/").unwrap();
     assert!(hook_token.len() > 30, "{connected}");
-    assert_eq!(mirror.json("check")["templates"], 2);
+    let checked = mirror.json("check");
+    assert_eq!(checked["templates"], 2);
+    assert_eq!(checked["scopes"][0], "whatsapp_business_management", "{checked}");
     assert_eq!(mirror.plan(), (Some(1), vec!["order unknown".into(), "receipt unknown".into()]));
 
     let dry = json_of(&mirror.run(&["import", "shop", "--dry-run", "--json"]));

@@ -1,15 +1,19 @@
 //! Cases about what the store reports for the metrics.
 
-use galley_domain::template::{Review, edit::Edit, lifecycle::Trigger};
+use galley_domain::{
+    template::{Review, edit::Edit, lifecycle::Trigger},
+    upstream::{CallKind, OperationKind},
+};
 use galley_store::{
-    Author, NewTemplate, ReviewStatistics, SearchStatistics, StoreStatistics, WebhookChange,
-    WebhookStatistics,
+    Author, ConnectionChange, DegradedReason, NewOperation, NewTemplate, ReviewStatistics,
+    SearchStatistics, StoreStatistics, UpstreamStatistics, WebhookChange, WebhookStatistics,
 };
 
 use super::{
     deliveries::{deliver, fail, lease},
     fixture::{Shared, account, change, create, create_concurrently, done, new, noon},
     lists::{template_with, update_index},
+    upstream::{connect, connected, done as fenced, mirror, remote, sweep, whatsapp},
     webhooks::{endpoint, register},
 };
 
@@ -154,4 +158,43 @@ pub(crate) async fn batches_commits_and_pools_are_counted(store: &Shared) {
         let pool = after.pools.iter().find(|it| it.name == name).unwrap();
         assert!(pool.size > 0 && pool.in_use == 0 && pool.waits == 0, "{pool:?}");
     }
+}
+
+pub(crate) async fn connections_are_counted_by_state_with_their_oldest_work(store: &Shared) {
+    let upstream = async || statistics(store).await.upstream;
+    assert_eq!(upstream().await, UpstreamStatistics::default());
+    let first = connected(store, "a").await;
+    let second = whatsapp(store, "b").await;
+    connect(store, second).await;
+    let found = upstream().await;
+    assert_eq!((found.connected, found.degraded, found.paused), (2, 0, 0));
+    assert_eq!((found.oldest_sweep, found.oldest_operation), (Some(noon(0)), None));
+    assert!(found.token_expires_at.is_some(), "the fixture's tokens expire");
+
+    sweep(store, first, &[remote("1", "a", "APPROVED", "Hi")], 1).await;
+    fenced(store.finish_sweep(first, noon(50)).await.unwrap());
+    fenced(store.take_call(first, CallKind::Read, false, 200, noon(60)).await.unwrap());
+    let template = mirror(store, first.account, "1").await.template.unwrap();
+    let operation = NewOperation {
+        account: first.account,
+        template,
+        version: 1,
+        kind: OperationKind::Edit,
+        at: noon(70),
+    };
+    assert!(store.queue_operation(operation).await.unwrap().is_some());
+    let degraded = Some((DegradedReason::Credentials, None, None));
+    fenced(store.set_degraded(first, degraded, noon(80)).await.unwrap());
+    let by = Author::operator(noon(90));
+    assert!(store.change_connection(second, ConnectionChange::Paused, by).await.unwrap());
+    let found = upstream().await;
+    assert_eq!((found.connected, found.degraded, found.paused), (0, 1, 1));
+    assert_eq!(found.oldest_sweep, Some(noon(50)), "the other connection is paused");
+    assert_eq!(found.oldest_operation, Some(noon(70)));
+    assert_eq!(found.calls.iter().map(|it| it.used(noon(90))).max(), Some(1));
+
+    store.set_account_disabled(first.account, true, by).await.unwrap();
+    let found = upstream().await;
+    assert_eq!((found.degraded, found.paused, found.disabled), (0, 1, 1));
+    assert_eq!((found.oldest_sweep, found.oldest_operation), (None, None));
 }

@@ -461,3 +461,18 @@ pub(crate) async fn hints_are_kept_and_mark_templates_to_read(store: &Shared) {
     let report = store.record_hints(other, hints, noon(3)).await.unwrap();
     assert_eq!(report, HintReport::default(), "the account is not connected");
 }
+
+pub(crate) async fn the_expiry_of_a_token_is_recorded_under_the_lease(store: &Shared) {
+    let account = whatsapp(store, "a").await;
+    connect(store, account).await;
+    let expiry = async || store.connection(account).await.unwrap().unwrap().token_expires_at;
+    let first = store.lease_connection(account, noon(0), noon(10)).await.unwrap().unwrap().fence;
+    done(store.record_token_expiry(first, Some(noon(HOUR))).await.unwrap());
+    assert_eq!(expiry().await, Some(noon(HOUR)));
+    let second = store.lease_connection(account, noon(10), noon(20)).await.unwrap().unwrap().fence;
+    let late = store.record_token_expiry(first, Some(noon(2 * HOUR))).await.unwrap();
+    assert_eq!(late, Fenced::LeaseLost);
+    assert_eq!(expiry().await, Some(noon(HOUR)));
+    done(store.record_token_expiry(second, None).await.unwrap());
+    assert_eq!(expiry().await, None);
+}
