@@ -40,6 +40,7 @@ export const upstream = {
   until: 'until',
   operation: 'Operation',
   template: 'Template',
+  updated: 'Last change',
   version: (/** @type {number} */ version) => `version ${version}`,
   noOperations: 'No operations yet.',
   needsScope: 'To compare and to decide, sign in with a token that has the scope “upstream”.',

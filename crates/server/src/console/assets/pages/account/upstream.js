@@ -60,7 +60,7 @@ export function upstreamCard(context) {
   const line = (it) => html`<tr data-testid="operation">
     <td data-label=${t.operation}><span><strong>${t.kind[it.kind] ?? it.kind}</strong> ${upstreamBadge(it.state)} ${reason(it)}</span></td>
     <td data-label=${t.template}><a href=${paths.template(it.template_id)}><code>${it.template_id}</code></a> <span class="quiet">${t.version(it.version)}</span></td>
-    <td><span class="quiet">${timeAgo(it.updated_at)}</span></td>
+    <td data-label=${t.updated}><span class="quiet">${timeAgo(it.updated_at)}</span></td>
   </tr>`;
 
   const card = part(context, {
@@ -73,7 +73,7 @@ export function upstreamCard(context) {
     tools: () => (connection ? upstreamBadge(connection.state) : ''),
     content: () => html`${facts(connection)}
       ${operations.length
-    ? html`<table class="table"><thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.template}</th><th scope="col"></th></tr></thead>
+    ? html`<table class="table"><thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.template}</th><th scope="col">${t.updated}</th></tr></thead>
         <tbody>${repeat(operations, (it) => it.id, line)}</tbody></table>${pager({ more: before !== null, busy, load: () => void more() })}`
     : html`<p class="card-body quiet">${t.noOperations}</p>`}`,
   });

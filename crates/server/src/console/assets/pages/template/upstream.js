@@ -19,7 +19,7 @@ const SCOPE = 'upstream';
 const REFRESH_MS = 2_000;
 
 /** @param {string} term @param {unknown} detail */
-const fact = (term, detail) => (detail ? html`<div><dt>${term}</dt><dd>${detail}</dd></div>` : nothing);
+const fact = (term, detail) => (detail && detail !== nothing ? html`<div><dt>${term}</dt><dd>${detail}</dd></div>` : nothing);
 
 /** @param {import('../template.js').Shared} shared */
 export function upstreamCard(shared) {
@@ -98,7 +98,7 @@ export function upstreamCard(shared) {
     ${fact(t.facts.id, it.id ? html`<code>${it.id}</code>` : nothing)}
     ${fact(t.facts.status, strings.status[it.status] ?? it.status)}
     ${fact(t.facts.category, strings.category[it.category] ?? it.category)}
-    ${fact(t.facts.quality, it.quality)}
+    ${fact(t.facts.quality, it.quality === 'UNKNOWN' ? nothing : it.quality)}
     ${fact(t.facts.observed, it.observed_at ? timeAgo(it.observed_at) : nothing)}
   </dl>`;
 
@@ -110,7 +110,7 @@ export function upstreamCard(shared) {
       const actions = api.can(SCOPE) ? actionsOf(it.state) : [];
       return html`<section class="card" aria-labelledby="upstream-title" data-testid="upstream">
         <header class="card-head"><h2 id="upstream-title">${t.title}</h2>${upstreamBadge(it.state)}
-          ${actions.length ? html`<div class="page-actions">${actions.map((action) => html`<button class="button button-small" type="button"
+          ${actions.length ? html`<div class="upstream-actions">${actions.map((action) => html`<button class="button button-small" type="button"
             data-testid="upstream-${action}" ?disabled=${busy} @click=${() => act(action)}>${t.actions[action]}</button>`)}</div>` : nothing}</header>
         <div class="card-body stack">
           <p>${t.meaning[it.state] ?? nothing}</p>
