@@ -186,7 +186,7 @@ impl TestService {
     }
 
     /// Connects an account to a provider that does not exist.
-    pub(crate) async fn connect(
+    pub(crate) async fn connect_with_hook(
         &self,
         account: AccountId,
         hook_token: &str,
@@ -199,7 +199,7 @@ impl TestService {
             base_url: "https://provider.test/v23.0".to_owned(),
             waba: "102290129340398".to_owned(),
             app_id: None,
-            token: seal("token of the provider"),
+            token: seal(provider::PROVIDER_TOKEN),
             token_expires_at: None,
             app_secret: app_secret.map(seal),
             hook_hash: SecretHash::of(hook_token),

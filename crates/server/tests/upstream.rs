@@ -3,8 +3,11 @@
 
 mod adopt;
 mod connected;
+mod crashes;
 mod graph;
+mod hooks;
+mod lost_webhooks;
 mod operations;
 mod provider;
-mod hooks;
+mod rng;
 mod sweeps;

@@ -65,8 +65,8 @@ impl Resolver<'_> {
                 ),
                 lease: self.within(
                     "upstream_lease",
-                    "a duration from 1m to 1h",
-                    minutes(1),
+                    "a duration from 5s to 1h",
+                    Duration::from_secs(5),
                     minutes(60),
                 ),
                 ..UpstreamSettings::default()

@@ -284,5 +284,9 @@ fn a_person_decides_about_a_drifted_template() {
     let accepted = json_of(&decide("accept"));
     assert_eq!((&accepted["version"], &accepted["status"]), (&json!(2), &json!("APPROVED")));
     assert_eq!(mirror.plan(), (Some(0), vec!["order same".into()]));
-    assert!(mirror.refused(&["accept", "shop", "order", "en_US"]).contains("nothing that could be accepted"));
+    assert!(
+        mirror
+            .refused(&["accept", "shop", "order", "en_US"])
+            .contains("nothing that could be accepted")
+    );
 }

@@ -47,7 +47,7 @@ impl<'s> Pages<'s> {
                 limit: self.size.get(),
                 with_components: self.with_components,
             };
-            match upstream.page(query).await {
+            match self.session.while_leased(upstream.page(query)).await? {
                 Ok(page) => {
                     (self.size, self.failures) = (self.size.after_page(), 0);
                     self.after.clone_from(&page.after);

@@ -181,13 +181,13 @@ impl Session {
     pub async fn read_templates(&self, wanted: &[ToRead]) -> Result<(), SyncError> {
         let store = &self.context.store;
         for ToRead { id, dirty_at, .. } in wanted {
-            match self.upstream.read(id).await {
+            match self.while_leased(self.upstream.read(id)).await? {
                 Ok(template) => {
                     kept(store.record_read(self.fence, template, *dirty_at, self.now()).await?)?;
                 }
                 Err(CallFailure::Gone(_)) => {
                     // The token may not see the account any more: then nothing is known.
-                    if let Err(failure) = self.upstream.check().await {
+                    if let Err(failure) = self.while_leased(self.upstream.check()).await? {
                         return Err(self.failed(failure).await?);
                     }
                     let absent = store.record_absent(self.fence, id.clone(), *dirty_at, self.now());

@@ -6,10 +6,8 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     upstream::{CallFailure, OperationKind, ProviderError, RemoteTemplate},
 };
-use galley_server::{Clock as _, delivery::Keyring};
-use galley_store::{
-    Author, ConnectOutcome, Fence, Fenced, NewConnection, NewOperation, SecretHash, StoredOperation,
-};
+use galley_server::Clock as _;
+use galley_store::{Author, Fence, Fenced, NewOperation, StoredOperation};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -21,21 +19,7 @@ pub(crate) const PROVIDER_TOKEN: &str = "the-provider-s-token";
 impl TestService {
     /// Connects an account with the rulebook `whatsapp`.
     pub(crate) async fn connect(&self, account: AccountId) {
-        let keyring = Keyring::new(Some("a key that is only for tests")).unwrap();
-        let now = self.clock.now();
-        let new = NewConnection {
-            account,
-            base_url: "https://provider.test/v23.0".to_owned(),
-            waba: "102290129340398".to_owned(),
-            app_id: None,
-            token: keyring.seal(account.get(), PROVIDER_TOKEN, [1; 24]).unwrap(),
-            token_expires_at: None,
-            app_secret: None,
-            hook_hash: SecretHash::of(&format!("hook of {account}")),
-            by: Author::operator(now),
-        };
-        let outcome = self.store.connect_upstream(new).await.unwrap();
-        assert_eq!(outcome, ConnectOutcome::Connected);
+        self.connect_with_hook(account, &format!("hook of {account}"), None).await;
         // The credential cache notices the change within two seconds.
         self.clock.advance(Duration::from_secs(2));
     }

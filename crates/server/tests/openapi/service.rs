@@ -74,7 +74,7 @@ impl Service {
         let connected = service.account(connected).await;
         let hooked = TestAccount { rulebook: &WHATSAPP, ..HOOKED.details() };
         let hooked = service.account(hooked).await;
-        service.connect(hooked, HOOK_TOKEN, Some(APP_SECRET)).await;
+        service.connect_with_hook(hooked, HOOK_TOKEN, Some(APP_SECRET)).await;
         Self { inner: service, shop, emulator, connected, templates: AtomicU64::new(0) }
     }
 

@@ -24,8 +24,9 @@ use galley_server::{
 };
 use galley_store::{
     Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
-    MirroredTemplate, NewConnection, NewTemplate, SecretHash, StoredOperation, StoredSecret,
+    MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store, StoredOperation, StoredSecret,
     StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
+    testing::{Faults, FaultyStore},
 };
 use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
@@ -52,6 +53,8 @@ pub(crate) struct Connected {
     pub(crate) provider: Arc<Provider>,
     pub(crate) service: TestService,
     pub(crate) account: AccountId,
+    /// The faults of the store of the service.
+    pub(crate) store_faults: Arc<Faults>,
     context: UpstreamContext,
 }
 
@@ -70,7 +73,11 @@ impl Connected {
         emulator.clock.advance(Duration::from_secs(1));
         let by = Author::operator(emulator.clock.now());
         emulator.store.set_account_limits(emulator.account, None, by).await.unwrap();
-        let service = TestService::builder().start();
+        let store_faults = Arc::new(Faults::default());
+        let faults = Arc::clone(&store_faults);
+        let service = TestService::builder()
+            .store(|store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, faults)) })
+            .start();
         let account = TestAccount {
             rulebook: &WHATSAPP,
             review,
@@ -104,7 +111,7 @@ impl Connected {
             settings: UpstreamSettings { calls_per_hour: 5_000, ..UpstreamSettings::default() },
             waker: service.app.upstream().clone(),
         };
-        Self { provider, service, account, context }
+        Self { provider, service, account, store_faults, context }
     }
 
     /// The emulator at the provider.
@@ -171,6 +178,35 @@ impl Connected {
     pub(crate) async fn operations(&self) -> Vec<StoredOperation> {
         let operations = self.service.store.operations(self.account, None, 1_000).await.unwrap();
         operations.into_iter().rev().collect()
+    }
+
+    /// The operations that are not settled and wait for no other one.
+    pub(crate) async fn open_operations(&self) -> Vec<StoredOperation> {
+        self.service.store.open_operations(self.account, 100).await.unwrap()
+    }
+
+    /// Advances the clocks of the service and of the provider.
+    pub(crate) fn advance(&self, time: Duration) {
+        self.service.clock.advance(time);
+        self.emulator().clock.advance(time);
+    }
+
+    /// Ends the faults of the provider.
+    pub(crate) async fn clear_faults(&self) {
+        let Emulator { account, .. } = self.emulator();
+        self.emulator().store.delete_faults(*account, None).await.unwrap();
+    }
+
+    /// The types of all events at the provider.
+    pub(crate) async fn provider_events(&self) -> Vec<&'static str> {
+        let (mut kinds, mut last) = (Vec::new(), 0);
+        loop {
+            let feed = self.emulator().store.events(self.emulator().account, Some(last), 1_000);
+            let Feed::Events(events) = feed.await.unwrap() else { panic!("the feed has ended") };
+            let Some(event) = events.last() else { return kinds };
+            last = event.seq;
+            kinds.extend(events.iter().map(|it: &Event| it.kind.as_str()));
+        }
     }
 
     /// The states of the operations, oldest first.

@@ -1,0 +1,151 @@
+"""Freezes the instance that works on a connection to a provider for longer than its lease, again and
+again. Another instance has to finish the operation; when the first one continues, it must store
+nothing, and the provider must get at most one call twice.
+
+Two instances on one PostgreSQL database, with an emulator as the provider. Run it through
+scripts/suites/with-postgres. GALLEY_FREEZES is the number of freezes (default: 4).
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from instances import KEY, TOKEN, Service, wait_until
+
+LEASE_SECONDS = 5
+SETTINGS = {
+    "GALLEY_BOOTSTRAP_KEY": "key-of-another-account",
+    "GALLEY_BOOTSTRAP_TOKEN": "token-of-another-account",
+    "GALLEY_SECRET_KEY": "key-of-the-suite-only",
+    "GALLEY_UPSTREAM_ALLOW_PRIVATE": "true",
+    "GALLEY_UPSTREAM_CALLS_PER_HOUR": "5000",
+    "GALLEY_UPSTREAM_LEASE": f"{LEASE_SECONDS}s",
+}
+GALLEY = os.environ.get("GALLEY_BIN", str(pathlib.Path(__file__).resolve().parents[2] / "target/debug/galley"))
+
+
+def document(name, number):
+    return {
+        "name": name, "language": "en_US", "category": "UTILITY",
+        "components": [{"type": "BODY", "text": f"This is the text number {number} of the template."}],
+    }
+
+
+class Provider:
+    """An emulator, whose process this suite ends."""
+
+    def __init__(self, work):
+        command = [GALLEY, "emulator", "--listen", "127.0.0.1:0", "--faithful", "--no-limits", "--json"]
+        log = (pathlib.Path(work) / "provider.log").open("w")
+        self.process = subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.ready = json.loads(self.process.stdout.readline())
+
+    def call(self, method, path, body=None):
+        host = self.ready["url"].removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=20)
+        headers = {"Authorization": f"Bearer {self.ready['token']}", "Content-Type": "application/json"}
+        base = f"/api/v1.0/{self.ready['phone_number_id']}/{self.ready['key']}"
+        connection.request(method, base + path, json.dumps(body) if body else None, headers)
+        text = connection.getresponse().read()
+        connection.close()
+        return json.loads(text) if text else {}
+
+    def events(self):
+        """The types of all events, by name of the template."""
+        found, after = {}, 0
+        while page := self.call("GET", f"/events?limit=100&after={after}")["data"]:
+            for event in page:
+                found.setdefault(event["name"], []).append(event["type"])
+            after = page[-1]["seq"]
+        return found
+
+
+def command(*arguments, text=""):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GALLEY_")}
+    store = ["--store", os.environ["GALLEY_TEST_POSTGRES"]]
+    done = subprocess.run(
+        [GALLEY, *arguments, *store], input=text, env=environment | SETTINGS, capture_output=True, text=True,
+    )
+    if done.returncode != 0:
+        sys.exit(f"{arguments} failed: {done.stderr}")
+
+
+def operation(service):
+    """The newest operation of the account."""
+    status, page = service.call("GET", "/upstream/operations?limit=1")
+    return page["data"][0] if status == 200 and page["data"] else {"state": "none", "id": None}
+
+
+def main():
+    freezes = int(os.environ.get("GALLEY_FREEZES", "4"))
+    with tempfile.TemporaryDirectory() as work:
+        provider = Provider(work)
+        services = [Service(work, 0, SETTINGS)]
+        scopes = "read,write,review,upstream"
+        command("account", "create", "shop", "--rulebook", "whatsapp", "--key", KEY, "--token", TOKEN, "--scopes", scopes)
+        command(
+            "upstream", "connect", "shop", "--base-url", f"{provider.ready['url']}/v23.0",
+            "--waba", provider.ready["waba_id"], "--token-file", "-", text=provider.ready["token"],
+        )
+        services.append(Service(work, 1, SETTINGS))
+        try:
+            check(provider, services, freezes)
+        finally:
+            for process in [provider.process, *(service.process for service in services)]:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+                process.wait(timeout=30)
+
+
+def check(provider, services, freezes):
+    frozen, rounds, template = 0, 0, None
+    while frozen < freezes:
+        rounds += 1
+        if rounds > 3 * freezes + 5:
+            sys.exit(f"only {frozen} of {rounds} rounds froze the instance with the lease")
+        holder, other = services if rounds % 2 else services[::-1]
+        call = "edit" if template else "create"
+        # The call is being made while the instance is frozen.
+        provider.call("POST", "/emulator/faults", {"call": call, "kind": "delay", "delay": "1s", "times": 1})
+        before = operation(other)["id"]
+        if template:
+            body = {"components": document(name, rounds)["components"]}
+            status, answer = holder.call("PATCH", f"/message_templates/{template}", body)
+        else:
+            name = f"order_{rounds}"
+            status, answer = holder.call("POST", "/message_templates", document(name, rounds))
+        if status not in (200, 201):
+            sys.exit(f"the {call} got {status}: {answer}")
+
+        def is_sent():
+            found = operation(other)
+            return found["id"] != before and found["state"] in ("sending", "done")
+
+        wait_until(is_sent, 30, "the operation is being made")
+        holder.process.send_signal(signal.SIGSTOP)
+        started = time.monotonic()
+        wait_until(lambda: operation(other)["state"] not in ("queued", "sending", "unknown", "probing"), 60, "it is settled", 0.05)
+        frozen += time.monotonic() - started > LEASE_SECONDS / 2
+        settled = operation(other)
+        holder.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: operation(holder)["id"] == settled["id"], 20, "the instance continues")
+        time.sleep(0.5)
+        for service in services:
+            if operation(service) != settled:
+                sys.exit(f"a stale write was stored: {settled} became {operation(service)}")
+        if settled["state"] != "done":
+            sys.exit(f"the {call} ended as {settled}")
+        made = provider.events()[name].count("template.created" if call == "create" else "template.edited")
+        if not 1 <= made <= 2 or (call == "create" and made != 1):
+            sys.exit(f"the provider made the {call} of {name} {made} times")
+        template = None if template else answer["id"]
+    print(f"{frozen} freezes of the instance with the lease in {rounds} rounds: no stale write, no repeated create")
+
+
+main()
