@@ -290,8 +290,9 @@ impl Operation {
             }
             (ProbeResult::Absent, OperationKind::Create)
             | (ProbeResult::Different, OperationKind::Edit)
+            // The provider answers, so that the call can be made at once.
             | (ProbeResult::Equal | ProbeResult::Different, OperationKind::Delete) => {
-                self.backing_off(OperationState::Queued, error, now)
+                self.moved(OperationState::Queued, None, error)
             }
             (ProbeResult::Absent, OperationKind::Edit)
             | (ProbeResult::Different, OperationKind::Create) => {
