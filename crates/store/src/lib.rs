@@ -63,7 +63,7 @@ pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
     Feed, Idempotency, IdempotencyRecord, IndexStep, LanguageSummary, ListOrder, ListQuery,
     NameConflict, NameFilter, NewTemplate, Page, StoredTemplate, TemplateChange, TraceContext,
-    TranslationGroup, Unindexed, UpsertOutcome, Version, VersionSummary,
+    TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter, Version, VersionSummary,
 };
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
@@ -79,7 +79,8 @@ pub use store::{
     MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_DAILY_CHANGES, MAX_EDITS_PER_DAY,
     MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT,
     MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS,
-    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, OperationStore,
-    SessionStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, UploadStore, UpstreamStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, OPERATION_DAYS,
+    OperationStore, SessionStore, StatisticsStore, Store, TemplateStore, UNUSED_MEDIA_DAYS,
+    UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore, UpstreamStore, VERSION_OVERHEAD_BYTES,
+    WebhookStore,
 };

@@ -32,7 +32,7 @@ pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
-pub use operations::OperationStore;
+pub use operations::{OPERATION_DAYS, OperationStore};
 pub use sessions::SessionStore;
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};

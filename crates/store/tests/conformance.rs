@@ -50,6 +50,7 @@ mod conformance {
     pub(crate) mod translations;
     pub(crate) mod uploads;
     pub(crate) mod upstream;
+    pub(crate) mod upstream_accept;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
     pub(crate) mod upstream_submission;
@@ -291,6 +292,16 @@ macro_rules! conformance {
                 a_person_pauses_and_resumes_a_connection,
                 a_connection_has_work_when_something_is_due,
                 hints_are_kept_and_mark_templates_to_read,
+            }
+            upstream_accept {
+                an_accepted_content_is_a_version_with_the_status_of_the_provider,
+                a_content_that_was_not_accepted_stays_at_the_provider,
+                another_category_holds_a_template_that_does_not_allow_it,
+                an_accepted_category_ends_the_hold,
+                another_content_decides_nothing_about_a_reviewed_version,
+                templates_are_listed_by_their_state_at_the_provider,
+                settled_operations_are_deleted_except_the_newest_of_a_template,
+                a_template_that_changed_within_the_second_of_its_read_is_read_again,
             }
             upstream_mirror {
                 an_unknown_template_is_imported_as_it_was_received,

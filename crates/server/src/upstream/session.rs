@@ -181,6 +181,10 @@ impl Session {
     pub async fn read_templates(&self, wanted: &[ToRead]) -> Result<(), SyncError> {
         let store = &self.context.store;
         for ToRead { id, dirty_at, .. } in wanted {
+            // Read once more when the second of its last change is over.
+            if dirty_at.is_some_and(|dirty_at| dirty_at > self.now()) {
+                continue;
+            }
             match self.while_leased(self.upstream.read(id)).await? {
                 Ok(template) => {
                     kept(store.record_read(self.fence, template, *dirty_at, self.now()).await?)?;

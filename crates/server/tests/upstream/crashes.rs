@@ -49,10 +49,10 @@ impl Wanted {
 
     /// Changes templates of the account, each in one way.
     async fn change(&mut self, connected: &Connected, rng: &mut Rng) {
-        let mut changed = Vec::new();
+        let mut changed: Vec<String> = Vec::new();
         while changed.len() < OPERATIONS_PER_KILL {
             let existing = self.templates.keys().nth(rng.below(self.templates.len().max(1)));
-            match existing.filter(|name| !changed.contains(name)).cloned() {
+            match existing.filter(|name| !changed.contains(*name)).cloned() {
                 Some(name) if rng.percent(55) => {
                     self.edit(connected, &name).await;
                     changed.push(name);

@@ -19,7 +19,9 @@ use jiff::Timestamp;
 
 pub(crate) use self::{
     deletions::{Initiator, deleted, plan_deletions},
-    edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, plan_edit},
+    edit::{
+        ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, accepted_edit, plan_edit,
+    },
 };
 use super::{emulator::Emulation, events::NewEvent, upstream::is_category_held};
 use crate::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
@@ -33,6 +35,8 @@ pub(crate) struct Planned {
     /// Its category after the change.
     pub(crate) category: Category,
     event: EventType,
+    /// Whether it makes the content of a provider a version.
+    is_accepted: bool,
     /// The time of the clock of an emulator account.
     emulated_at: Option<Timestamp>,
 }
@@ -60,7 +64,7 @@ pub(crate) fn plan(
         .map_err(|refusal| ChangeOutcome::InvalidTransition(undecided(refusal, change, &before)))?;
     let category = before.template.category();
     let emulated_at = emulation.map(|it| it.now);
-    Ok(Planned { before, next, category, event, emulated_at })
+    Ok(Planned { before, next, category, event, is_accepted: false, emulated_at })
 }
 
 /// Refuses a second decision on a version of a connected account. The version of any other account
@@ -100,11 +104,12 @@ impl Planned {
     /// The category before the change as it is stored. An edit does not end the hold of a template
     /// whose category the provider of the account has changed.
     pub(crate) fn stored_previous_category(&self, review: Review) -> Option<Category> {
-        let held = || {
-            let before = &self.before;
-            before.previous_category.filter(|_| review.is_by_provider() && is_category_held(before))
-        };
-        self.previous_category().or_else(held)
+        let before = &self.before;
+        if self.is_accepted && !before.template.allow_category_change() {
+            return None;
+        }
+        let is_held = !self.is_accepted && review.is_by_provider() && is_category_held(before);
+        self.previous_category().or_else(|| before.previous_category.filter(|_| is_held))
     }
 
     /// Whether the change is a reviewer's decision on the newest version, which stores its reason.
@@ -115,7 +120,7 @@ impl Planned {
     /// The version that the change submits to the provider of a connected account.
     pub(crate) fn submitted_version(&self, review: Review) -> Option<u64> {
         let is_submitted = match self.event {
-            EventType::Edited => review.submits_at_once(),
+            EventType::Edited => review.submits_at_once() && !self.is_accepted,
             EventType::ReviewPassed => true,
             _ => false,
         };

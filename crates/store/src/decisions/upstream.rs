@@ -18,9 +18,13 @@ pub(crate) use self::{
     hints::{HintedTemplates, next_dirty},
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
     operation::{
-        Deleting, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, called, operation,
+        Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity,
+        called, operation, operation_cutoff,
     },
     row::{MIRROR_COLUMNS, mirrored, to_read},
-    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, is_category_held, plan_action},
+    submission::{
+        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted,
+        is_category_held, plan_action,
+    },
     sweep::{FinishedSweep, MISSING, PRESENT, RecordedPage},
 };

@@ -157,6 +157,19 @@ pub(super) async fn edit_stored(
     {
         return Ok(ChangeOutcome::Limited(limit));
     }
+    let edited = write_edit(transaction, change, &planned).await?;
+    if is_limited && matches!(edited, ChangeOutcome::Done(_)) {
+        limits::count_edit(transaction, change, quota_at).await?;
+    }
+    emulator::finish_edit(transaction, change, edited, emulation).await
+}
+
+/// Writes a planned edit and its events, if the account, which is locked, has the space for it.
+pub(super) async fn write_edit(
+    transaction: &mut Transaction,
+    change: &TemplateChange,
+    planned: &PlannedEdit<'_>,
+) -> Result<ChangeOutcome, StoreError> {
     let expired = versions::expired(transaction, change.id, planned.expired_versions()).await?;
     let bytes = planned.added_bytes() - expired.bytes;
     if let Some(limit) = transaction.stored_bytes(change.account).refusal(bytes) {
@@ -164,14 +177,11 @@ pub(super) async fn edit_stored(
     }
     versions::delete(transaction, change.id, expired);
     transaction.stored_bytes(change.account).add(bytes);
-    let edited = write_version(transaction, change, &planned).await?;
+    let edited = write_version(transaction, change, planned).await?;
     let handles = planned.media_handles();
     media::mark_used(transaction.connection(), change.account, handles, change.at).await?;
     append_events(transaction, change, &planned.planned, None).await?;
-    if is_limited {
-        limits::count_edit(transaction, change, quota_at).await?;
-    }
-    emulator::finish_edit(transaction, change, changed(edited.as_ref())?, emulation).await
+    changed(edited.as_ref())
 }
 
 /// Writes the new version of an edit in the place of the newest one; returns the template's row.

@@ -113,7 +113,7 @@ const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS DISTINCT FROM 'DIS
 /// The filters of a list on the template row.
 fn filters(query: &ListQuery) -> String {
     let review = if query.awaiting_review { AWAITING_REVIEW } else { "true" };
-    format!("{review} AND {} AND {FILTERS}", query.quality_condition())
+    format!("{review} AND {} AND {FILTERS}", query.row_condition())
 }
 
 /// The account and the filters of a list, as the first seven parameters of a statement.
@@ -167,7 +167,7 @@ impl Filters {
 /// The filters of a list within a bucket.
 fn row_filters(query: &ListQuery) -> String {
     if query.has_row_filters() {
-        format!("{} AND {ROW_FILTERS}", query.quality_condition())
+        format!("{} AND {ROW_FILTERS}", query.row_condition())
     } else {
         NO_ROW_FILTERS.to_owned()
     }
@@ -426,7 +426,8 @@ async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Resul
     let rows = if query.awaiting_review {
         let statement = format!(
             "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT \
-             NULL AND {AWAITING_REVIEW} AND {FILTERS} LIMIT $8) AS counted"
+             NULL AND {} LIMIT $8) AS counted",
+            self::filters(query)
         );
         connection.query(&statement, &filters.followed_by(&[&max])).await?
     } else if filters.are_empty() && !query.has_row_filters() {

@@ -39,6 +39,7 @@ impl MaintenanceStore for PostgresStore {
         if from.last_key.is_none() {
             sessions::delete_expired(&self.pools, at).await?;
             self.delete_expired_messages(at).await?;
+            self.delete_expired_operations(at).await?;
         }
         let uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };

@@ -57,7 +57,9 @@ pub(super) async fn languages(
     let columns =
         if is_search { COLUMNS.to_owned() } else { COLUMNS.replace("content", "'' AS content") };
     let statement = format!(
-        "SELECT {columns} FROM template WHERE family = ANY($2) AND {OWNED} AND claim IS NOT NULL"
+        "SELECT {columns}, {} AS is_wanted_upstream FROM template WHERE family = ANY($2) AND \
+         {OWNED} AND claim IS NOT NULL",
+        query.upstream_condition()
     );
     let groups: Vec<[u8; 16]> =
         names.iter().map(|name| TranslationGroup::of(query.account, name).0).collect();
@@ -67,7 +69,9 @@ pub(super) async fn languages(
         let groups: Vec<&[u8]> = groups.iter().map(|group| &group[..]).collect();
         let rows = connection.query(&statement, &[&key(query.account.get()), &groups]).await?;
         for row in &rows {
-            found.push(LanguageSummary::new(query, templates::stored(row)?));
+            let mut summary = LanguageSummary::new(query, templates::stored(row)?);
+            summary.is_match &= get::<bool>(row, "is_wanted_upstream")?;
+            found.push(summary);
         }
     }
     found.sort_unstable_by_key(|it| Reverse(it.id));

@@ -49,6 +49,8 @@ pub struct ListQuery {
     pub updated_before: Option<Timestamp>,
     /// Matches templates of these qualities, which only emulators and providers rate.
     pub qualities: Vec<Quality>,
+    /// Matches templates with this state at the provider of a connected account.
+    pub upstream: Option<UpstreamFilter>,
     /// Search terms: for each of them, a word of the template must start with it. Normalised as
     /// [`search_terms::terms`] does.
     pub words: Vec<String>,
@@ -66,6 +68,57 @@ pub struct ListQuery {
     pub check_previous: bool,
     /// The maximum number of templates. A page with much content has fewer.
     pub limit: usize,
+}
+
+/// The state of a template at the provider of a connected account, as a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UpstreamFilter {
+    /// The provider shows another content.
+    Drifted,
+    /// The last operation was refused, or is in conflict.
+    Failed,
+    /// The provider had the template, and has it no longer.
+    Missing,
+}
+
+impl UpstreamFilter {
+    /// All filters.
+    pub const ALL: [Self; 3] = [Self::Drifted, Self::Failed, Self::Missing];
+
+    /// The word of the filter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Drifted => "drifted",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+        }
+    }
+
+    /// The filter with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|filter| filter.as_str() == word)
+    }
+
+    /// The SQL condition on a row of `template`.
+    pub(crate) fn condition(self) -> &'static str {
+        match self {
+            Self::Drifted => {
+                "EXISTS (SELECT 1 FROM upstream_template m WHERE \
+                 m.account_id = template.account_id AND m.template_id = template.id AND \
+                 m.drifted AND m.gone_at IS NULL)"
+            }
+            Self::Failed => {
+                "coalesce((SELECT o.state FROM upstream_operation o WHERE \
+                 o.account_id = template.account_id AND o.template_id = template.id \
+                 ORDER BY o.id DESC LIMIT 1), '') IN ('refused', 'conflict')"
+            }
+            Self::Missing => {
+                "EXISTS (SELECT 1 FROM upstream_template m WHERE \
+                 m.account_id = template.account_id AND m.template_id = template.id AND \
+                 (m.gone_at IS NOT NULL OR m.status IN ('DELETED', 'PENDING_DELETION')))"
+            }
+        }
+    }
 }
 
 /// A filter for templates of one name.
@@ -101,6 +154,7 @@ impl ListQuery {
             updated_from: None,
             updated_before: None,
             qualities: Vec::new(),
+            upstream: None,
             words: Vec::new(),
             awaiting_review: false,
             order: ListOrder::default(),
@@ -117,16 +171,25 @@ impl ListQuery {
             || self.updated_from.is_some()
             || self.updated_before.is_some()
             || !self.qualities.is_empty()
+            || self.upstream.is_some()
     }
 
-    /// The SQL condition of the qualities. It has few forms, so a statement needs no parameter.
-    pub(crate) fn quality_condition(&self) -> String {
+    /// The SQL condition of the state at the provider, on a row of `template`.
+    pub(crate) fn upstream_condition(&self) -> &'static str {
+        self.upstream.map_or("true", UpstreamFilter::condition)
+    }
+
+    /// The SQL condition of the qualities and of the state at the provider. It has few forms, so a
+    /// statement needs no parameter.
+    pub(crate) fn row_condition(&self) -> String {
+        let upstream = self.upstream_condition();
         if self.qualities.is_empty() {
-            return "true".to_owned();
+            return upstream.to_owned();
         }
         let names: Vec<String> =
             self.qualities.iter().map(|it| format!("'{}'", it.as_str())).collect();
-        format!("coalesce(quality, '{}') IN ({})", Quality::Unknown.as_str(), names.join(", "))
+        let quality = Quality::Unknown.as_str();
+        format!("coalesce(quality, '{quality}') IN ({}) AND {upstream}", names.join(", "))
     }
 
     /// When a template was changed last, in milliseconds: the first that matches, and the first
@@ -157,8 +220,8 @@ impl ListQuery {
         !self.words.is_empty() && self.name.is_none()
     }
 
-    /// Whether a template of the account matches the filters and the search terms. The name is not
-    /// compared.
+    /// Whether a template of the account matches the filters and the search terms. The name and the
+    /// state at the provider are not compared.
     pub fn matches(&self, stored: &StoredTemplate) -> bool {
         self.passes_filters(stored) && self.matches_words(stored)
     }

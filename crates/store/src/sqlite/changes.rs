@@ -151,20 +151,29 @@ pub(super) fn edit_stored(
     {
         return Ok(ChangeOutcome::Limited(limit));
     }
+    let edited = write_edit(batch, change, &planned)?;
+    if is_limited && matches!(edited, ChangeOutcome::Done(_)) {
+        limits::count_edit(batch, change, quota_at)?;
+    }
+    emulator::finish_edit(batch, change, edited, emulation)
+}
+
+/// Writes a planned edit and its events, if the account has the space for it.
+pub(super) fn write_edit(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    planned: &PlannedEdit<'_>,
+) -> Result<ChangeOutcome, StoreError> {
     let expired = versions::expired(batch.connection(), change.id, planned.expired_versions())?;
     let bytes = planned.added_bytes() - expired.bytes;
     if let Some(limit) = batch.stored_bytes(change.account)?.refusal(bytes) {
         return Ok(ChangeOutcome::Limited(limit));
     }
     versions::delete(batch.connection(), change.id, &expired)?;
-    write_version(batch.connection(), change, &planned)?;
+    write_version(batch.connection(), change, planned)?;
     batch.add_stored_bytes(change.account, bytes)?;
     media::mark_used(batch.connection(), change.account, planned.media_handles(), change.at)?;
-    let edited = finish(batch, change, &planned.planned, None)?;
-    if is_limited {
-        limits::count_edit(batch, change, quota_at)?;
-    }
-    emulator::finish_edit(batch, change, edited, emulation)
+    finish(batch, change, &planned.planned, None)
 }
 
 /// Writes the new version of an edit in the place of the newest one.

@@ -350,9 +350,9 @@ impl RowFilters {
     /// The condition, with its four parameters from number `first` on.
     fn sql(first: usize, listing: &ListQuery) -> String {
         let (from, before, phones) = (first + 1, first + 2, first + 3);
-        let quality = listing.quality_condition();
+        let condition = listing.row_condition();
         format!(
-            "(NOT ?{first} OR updated_at >= ?{from} AND updated_at < ?{before} AND {quality} AND \
+            "(NOT ?{first} OR updated_at >= ?{from} AND updated_at < ?{before} AND {condition} AND \
              (?{phones} IS NULL OR instr(?{phones}, char(10) || phone_id || char(10))))"
         )
     }

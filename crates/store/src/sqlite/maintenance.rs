@@ -68,6 +68,7 @@ impl SqliteStore {
         }
         if from.last_key.is_none() {
             self.delete_expired_messages(at).await?;
+            self.delete_expired_operations(at).await?;
         }
         let deleted_uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };

@@ -93,8 +93,10 @@ impl TemplateStore for SqliteStore {
             for name in &names {
                 let group = TranslationGroup::of(account, name);
                 for id in translations::ids(&snapshot, account, group)? {
-                    let stored = one(&snapshot, account, id)?;
-                    found.extend(stored.map(|it| LanguageSummary::new(&query, it)));
+                    let Some(stored) = one(&snapshot, account, id)? else { continue };
+                    let mut summary = LanguageSummary::new(&query, stored);
+                    summary.is_match = summary.is_match && is_wanted(&snapshot, &query, id)?;
+                    found.push(summary);
                 }
             }
             found.sort_unstable_by_key(|it| Reverse(it.id));
@@ -136,6 +138,19 @@ impl TemplateStore for SqliteStore {
             idempotency::record(connection, id, lookup.hash(), at)
         })
     }
+}
+
+/// Whether a template has the state at the provider that a list filters by.
+fn is_wanted(
+    connection: &Connection,
+    query: &ListQuery,
+    id: TemplateId,
+) -> Result<bool, StoreError> {
+    if query.upstream.is_none() {
+        return Ok(true);
+    }
+    let query = format!("SELECT 1 FROM template WHERE id = ?1 AND {}", query.upstream_condition());
+    Ok(connection.prepare_cached(&query)?.exists([key(id.get())])?)
 }
 
 /// The oldest other template of the account with the same text.

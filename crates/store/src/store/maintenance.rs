@@ -11,7 +11,8 @@ use crate::{Finding, PhaseObserver, RetentionCursor, StoreError};
 #[async_trait]
 pub trait MaintenanceStore: Send + Sync {
     /// Deletes a batch of expired idempotency records and returns where to continue. The first step
-    /// of a pass also deletes expired uploads, unreferenced files, sandbox messages, sessions and links.
+    /// of a pass also deletes expired uploads, unreferenced files, sandbox messages, sessions, links and
+    /// operations at providers.
     async fn delete_expired_records(
         &self,
         cursor: RetentionCursor,

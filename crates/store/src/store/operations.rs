@@ -12,6 +12,9 @@ use crate::{
     TemplateChange, UpstreamAction, UpstreamActionOutcome,
 };
 
+/// How long a settled operation is kept. The newest one of a template stays as long as the template.
+pub const OPERATION_DAYS: i64 = 30;
+
 /// Manages operations. A lease on the connection is the right to work on them:
 /// [`lease_connection`](crate::UpstreamStore::lease_connection) makes calls and probes of earlier
 /// workers, whose outcome is not recorded, unknown.

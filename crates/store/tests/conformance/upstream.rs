@@ -80,7 +80,7 @@ pub(crate) fn id(text: &str) -> RemoteId {
 pub(crate) fn remote(id: &str, name: &str, status: &str, text: &str) -> RemoteTemplate {
     let document = format!(
         r#"{{"id":"{id}", "name":"{name}","language":"en_US","status":"{status}",
-        "category":"UTILITY","last_updated_time":1790000000,"health_status":{{}},
+        "category":"UTILITY","last_updated_time":1789990000,"health_status":{{}},
         "components":[{{"type":"BODY","text":"{text}"}}, {{"type":"NOVELTY","x":1.50}}]}}"#
     );
     RemoteTemplate::parse(&document).unwrap()

@@ -4,12 +4,19 @@ use std::borrow::Cow;
 
 use galley_domain::{
     id::AccountId,
-    template::{Status, edit::Edit, message_text::MessageText, sample},
+    rulebook::Category,
+    template::{
+        Status,
+        edit::Edit,
+        lifecycle::{EventType, State},
+        message_text::MessageText,
+        sample,
+    },
 };
 
 use super::Planned;
 use crate::{
-    ChangeOutcome, MAX_VERSIONS, Version, decisions::stored_bytes::version_bytes,
+    ChangeOutcome, MAX_VERSIONS, StoredTemplate, Version, decisions::stored_bytes::version_bytes,
     encoding::text_hash,
 };
 
@@ -78,6 +85,26 @@ pub(crate) fn plan_edit(
     }
     planned.category = category;
     Ok(PlannedEdit { planned, content })
+}
+
+/// The new version that has this content and category of the provider. It waits for the status that
+/// the provider shows; the rules for edits do not apply to what the provider already has.
+pub(crate) fn accepted_edit(
+    before: StoredTemplate,
+    content: String,
+    category: Option<Category>,
+) -> PlannedEdit<'static> {
+    let next =
+        State { version: before.state.version + 1, newest_status: Status::Pending, ..before.state };
+    let planned = Planned {
+        category: category.unwrap_or(before.template.category()),
+        before,
+        next,
+        event: EventType::Edited,
+        is_accepted: true,
+        emulated_at: None,
+    };
+    PlannedEdit { planned, content: Some(Cow::Owned(content)) }
 }
 
 impl PlannedEdit<'_> {

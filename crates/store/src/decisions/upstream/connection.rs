@@ -26,8 +26,8 @@ pub(crate) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u
      u.template_limit, u.fence, u.leased_until";
 
 /// Further columns that [`ConnectionWork`] reads.
-pub(crate) const WORK_COLUMNS: &str = "EXISTS (SELECT 1 FROM upstream_template t WHERE t.account_id = u.account_id AND \
-     t.dirty_at IS NOT NULL) AS is_dirty, EXISTS (SELECT 1 FROM upstream_template t \
+pub(crate) const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \
+     t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, EXISTS (SELECT 1 FROM upstream_template t \
      WHERE t.account_id = u.account_id AND t.gone_at IS NULL AND t.missing > 0 AND \
      t.missing >= 2) AS is_missing, \
      (SELECT min(CASE WHEN o.state = 'held' THEN o.held_until ELSE coalesce(o.held_until, 0) END) \
@@ -135,7 +135,7 @@ const WANTED_SWEEP_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 /// A connection that is not paused, and what it may have to do.
 pub(crate) struct ConnectionWork {
     connection: UpstreamConnection,
-    has_reads: bool,
+    read_at: Option<Timestamp>,
     operation_at: Option<Timestamp>,
 }
 
@@ -145,8 +145,9 @@ impl ConnectionWork {
         let connection = connection(row)?;
         let is_missing: bool = row.value("is_missing")?;
         let is_missing = is_missing && connection.suspicious_at.is_none();
-        let has_reads = row.value::<bool>("is_dirty")? || is_missing;
-        Ok(Self { connection, has_reads, operation_at: row.optional_timestamp("operation_at")? })
+        let dirty_at = row.optional_timestamp("dirty_at")?;
+        let read_at = if is_missing { Some(Timestamp::UNIX_EPOCH) } else { dirty_at };
+        Ok(Self { connection, read_at, operation_at: row.optional_timestamp("operation_at")? })
     }
 
     /// When its next work is due.
@@ -173,7 +174,7 @@ impl ConnectionWork {
             |first: Timestamp, limit: Option<Timestamp>| limit.map_or(first, |it| it.max(first));
         let times = [
             Some(later(sweep_at, page_at)),
-            self.has_reads.then(|| later(at, call_at)),
+            self.read_at.map(|first| later(first, call_at)),
             self.operation_at.map(|first| later(first, call_at)),
         ];
         let first = times.into_iter().flatten().min().unwrap_or(at);

@@ -43,9 +43,25 @@ impl HintedTemplates {
     }
 }
 
+/// The next second, if a template was read in the second in which the provider changed it. Providers
+/// tell the time of a change in seconds: another change in that second shows in no header, so that the
+/// template is read once more when the second is over.
+pub(crate) fn next_second(updated_at: Option<Timestamp>, at: Timestamp) -> Option<Timestamp> {
+    let second = updated_at?.as_second();
+    let next = Timestamp::from_second(second.checked_add(1)?).ok()?;
+    (at.as_second() == second).then_some(next)
+}
+
+/// Whether a template is only to be read when the second is over, which began before `at`.
+fn is_postponed(dirty_at: Timestamp, at: Timestamp) -> bool {
+    let is_second = dirty_at.as_millisecond().rem_euclid(1_000) == 0;
+    is_second && dirty_at > at && dirty_at.as_second() == at.as_second().saturating_add(1)
+}
+
 /// The time of the newest reason to read a template: later than the one before, so that a read that
-/// began earlier does not settle it.
+/// began earlier does not settle it. No read began for a reason that is postponed.
 pub(crate) fn next_dirty(before: Option<Timestamp>, at: Timestamp) -> Timestamp {
+    let before = before.filter(|before| !is_postponed(*before, at));
     let after = before.and_then(|before| {
         Timestamp::from_millisecond(before.as_millisecond().saturating_add(1)).ok()
     });
@@ -125,5 +141,16 @@ mod tests {
         assert_eq!(next_dirty(Some(at(5)), at(5)), at(6));
         assert_eq!(next_dirty(Some(at(9)), at(5)), at(10));
         assert_eq!(next_dirty(Some(at(1)), at(5)), at(5));
+    }
+
+    #[test]
+    fn a_template_that_was_read_in_the_second_of_its_change_is_read_after_it() {
+        let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
+        assert_eq!(next_second(Some(at(7_000)), at(7_000)), Some(at(8_000)));
+        assert_eq!(next_second(Some(at(7_000)), at(7_999)), Some(at(8_000)));
+        assert_eq!(next_second(Some(at(7_000)), at(8_000)), None);
+        assert_eq!(next_second(Some(at(7_000)), at(6_999)), None, "the clocks differ");
+        assert_eq!(next_second(None, at(7_000)), None);
+        assert_eq!(next_dirty(Some(at(8_000)), at(7_500)), at(7_500), "there is a reason now");
     }
 }

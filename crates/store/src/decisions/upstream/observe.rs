@@ -25,7 +25,7 @@ use jiff::Timestamp;
 pub(crate) use self::local::LocalChange;
 use super::{
     content::{document_key, imported_content, version_key},
-    hints::next_dirty,
+    hints::{next_dirty, next_second},
 };
 use crate::{
     Absence, Actor, MirroredTemplate, NewTemplate, StoredTemplate, ToRead, TranslationGroup,
@@ -112,10 +112,11 @@ impl Import {
 }
 
 impl Observed {
-    /// The template to read, if its content may have changed.
+    /// The template to read now, if its content may have changed.
     pub(crate) fn to_read(&self) -> Option<ToRead> {
-        let MirroredTemplate { id, dirty_at, missing, .. } = &self.row;
-        dirty_at.map(|_| ToRead { id: id.clone(), dirty_at: *dirty_at, missing: *missing })
+        let MirroredTemplate { id, dirty_at, missing, observed_at, .. } = &self.row;
+        let is_due = dirty_at.is_some_and(|dirty_at| dirty_at <= *observed_at);
+        is_due.then(|| ToRead { id: id.clone(), dirty_at: *dirty_at, missing: *missing })
     }
 }
 
@@ -213,8 +214,15 @@ impl<'a> Observation<'a> {
         let Self { remote, before, at, .. } = *self;
         let dirty_at = before.and_then(|before| before.dirty_at);
         let dirty_at = match self.source {
-            Source::Read(asked) => dirty_at.filter(|dirty_at| Some(*dirty_at) > asked),
+            Source::Read(asked) => {
+                let later = dirty_at.filter(|dirty_at| Some(*dirty_at) > asked);
+                later.or_else(|| next_second(remote.updated_at, at))
+            }
             Source::Page(_) if self.is_settled() => dirty_at,
+            // The header differs, so that the read need not wait for the next second.
+            Source::Page(_) if self.has_new_header() => {
+                Some(dirty_at.map_or_else(|| next_dirty(None, at), |dirty_at| dirty_at.min(at)))
+            }
             Source::Page(_) => Some(dirty_at.unwrap_or_else(|| next_dirty(None, at))),
         };
         MirroredTemplate {

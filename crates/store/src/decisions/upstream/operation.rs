@@ -7,10 +7,13 @@ use galley_domain::{
         CallDone, Created, HeldReason, Operation, OperationKind, OperationState, RemoteTemplate,
     },
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{LocalChange, connection::error, hints::next_dirty};
-use crate::{MirroredTemplate, StoreError, StoredOperation, StoredTemplate, stored_row::StoredRow};
+use crate::{
+    MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate,
+    stored_row::StoredRow,
+};
 
 /// The columns that [`operation`] reads.
 pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.kind, o.state, \
@@ -66,6 +69,19 @@ impl Deleting {
         };
         self.0.iter().find(is_same).map(|it| it.0)
     }
+}
+
+/// The operations that retention deletes, as an SQL condition; `$1` is the time before which they were
+/// settled.
+pub(crate) const EXPIRED_OPERATIONS: &str = "o.updated_at < $1 AND \
+     o.state IN ('done', 'refused', 'conflict', 'superseded') AND (EXISTS (SELECT 1 \
+     FROM upstream_operation n WHERE n.account_id = o.account_id AND \
+     n.template_id = o.template_id AND n.id > o.id) OR NOT EXISTS (SELECT 1 FROM template t \
+     WHERE t.id = o.template_id AND t.claim IS NOT NULL))";
+
+/// The time before which settled operations expire.
+pub(crate) fn operation_cutoff(at: Timestamp) -> Timestamp {
+    at.checked_sub(SignedDuration::from_hours(24 * OPERATION_DAYS)).unwrap_or(Timestamp::MIN)
 }
 
 /// The operation in a row.

@@ -1,13 +1,16 @@
 //! Which operation a change of a template causes at the provider, and what a person may ask for.
 
 use galley_domain::{
+    rulebook::Category,
     template::{Review, Status},
     upstream::{HeldReason, OperationKind},
 };
 
+use super::content::imported_content;
 use crate::{
-    Actor, ConnectionChange, MirroredTemplate, StoredOperation, StoredTemplate, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome,
+    Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, StoredOperation, StoredTemplate,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    decisions::changes::{PlannedEdit, accepted_edit},
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.
@@ -157,6 +160,39 @@ fn retry(newest: Option<&StoredOperation>) -> Result<PlannedAction, &'static str
     let retried = newest.filter(|it| it.operation.retry().is_some());
     let retried = retried.ok_or("The last operation is neither refused, in conflict nor held.")?;
     Ok(PlannedAction::Retry(Box::new(retried.clone())))
+}
+
+/// The new version with the content of the provider, from its document; `None` if that cannot be read.
+pub(crate) fn accepted_version(
+    stored: StoredTemplate,
+    row: &MirroredTemplate,
+    document: Option<&str>,
+) -> Option<PlannedEdit<'static>> {
+    let content = document.and_then(imported_content)?;
+    Some(accepted_edit(stored, content, Category::parse(&row.category)))
+}
+
+/// The outcome of accepting a content, if the provider's document is not there.
+pub(crate) const UNREAD: UpstreamActionOutcome =
+    UpstreamActionOutcome::NotPossible("The content at the provider was not read yet.");
+
+/// The outcome of a change of the template that an action makes.
+pub(crate) fn acted(changed: ChangeOutcome) -> UpstreamActionOutcome {
+    match changed {
+        ChangeOutcome::Done(changed) => UpstreamActionOutcome::Changed(changed),
+        ChangeOutcome::NoTemplate => UpstreamActionOutcome::NoTemplate,
+        // No other rule for changes applies to what the provider has.
+        _ => UpstreamActionOutcome::NotPossible(
+            "The templates of the account take all the space that they may.",
+        ),
+    }
+}
+
+impl MirroredTemplate {
+    /// The row after a person has made its content this version.
+    pub(crate) fn accepted_as(&self, version: u64) -> Self {
+        Self { version: Some(version), drifted: false, ..self.clone() }
+    }
 }
 
 /// Whether the provider changed the category of a template that does not allow it, so that it is on

@@ -6,11 +6,17 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{mirror, one, operations};
+use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    NewOperation, StoreError, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::upstream::{PlannedAction, Provided, plan_action},
-    postgres::{columns::key, templates, transaction::Transaction},
+    ChangeOutcome, MirroredTemplate, NewOperation, StoreError, StoredTemplate, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
+    decisions::{
+        changes::done,
+        upstream::{
+            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
+        },
+    },
+    postgres::{changes, columns::key, templates, transaction::Transaction},
 };
 
 /// Whether an account is connected.
@@ -57,6 +63,43 @@ pub(in crate::postgres) async fn queue_deletion(
     Ok(())
 }
 
+/// Makes the content of a row a new version with the status of the provider.
+async fn accept(
+    transaction: &mut Transaction,
+    change: &TemplateChange,
+    stored: Option<StoredTemplate>,
+    row: &MirroredTemplate,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    let TemplateChange { account, id, at, .. } = *change;
+    let document = mirror::document_in(transaction, account, &row.id).await?;
+    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref()));
+    let Some(planned) = planned else { return Ok(UNREAD) };
+    let edited = match changes::write_edit(transaction, change, &planned).await? {
+        ChangeOutcome::Done(edited) => edited,
+        refusal => return Ok(acted(refusal)),
+    };
+    if let Some(followed) = LocalChange::accepted(account, &edited, row, at) {
+        write_change(transaction, &followed).await?;
+    }
+    mirror::write(transaction, account, &row.accepted_as(edited.state.version), None);
+    operations::supersede(transaction, account, id, at).await?;
+    Ok(acted(done(templates::one_in(transaction, account, id).await?)))
+}
+
+async fn accept_category(
+    transaction: &mut Transaction,
+    change: &TemplateChange,
+    stored: Option<StoredTemplate>,
+    row: &MirroredTemplate,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    if let Some(stored) = stored
+        && let Some(accepted) = LocalChange::accepted_category(change, &stored, row)
+    {
+        write_change(transaction, &accepted).await?;
+    }
+    Ok(acted(done(templates::one_in(transaction, change.account, change.id).await?)))
+}
+
 pub(super) async fn act(
     transaction: &mut Transaction,
     change: &TemplateChange,
@@ -93,8 +136,9 @@ pub(super) async fn act(
                 operations::write(transaction, &retried.moved(next, at)).await?;
             }
         }
-        PlannedAction::Accept(_) | PlannedAction::AcceptCategory(_) => {
-            return Ok(UpstreamActionOutcome::NotPossible("Not available yet."));
+        PlannedAction::Accept(row) => return accept(transaction, change, stored, &row).await,
+        PlannedAction::AcceptCategory(row) => {
+            return accept_category(transaction, change, stored, &row).await;
         }
     }
     let queued = operations::newest(transaction, account, id).await?;

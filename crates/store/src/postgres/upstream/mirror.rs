@@ -79,14 +79,26 @@ pub(super) async fn page(
     connection.query(&statement, values).await?.iter().map(mirrored).collect()
 }
 
+const DOCUMENT: &str =
+    "SELECT document FROM upstream_template WHERE account_id = $1 AND remote_id = $2";
+
+/// The document of a row, inside a transaction.
+pub(super) async fn document_in(
+    transaction: &Transaction,
+    account: AccountId,
+    id: &RemoteId,
+) -> Result<Option<String>, StoreError> {
+    let values: Values<'_> = &[&key(account.get()), &id.as_str()];
+    let row = transaction.query_one(DOCUMENT, values).await?;
+    row.map_or(Ok(None), |row| get(&row, 0))
+}
+
 pub(super) async fn document(
     pools: &PgPools,
     account: AccountId,
     id: &RemoteId,
 ) -> Result<Option<String>, StoreError> {
-    let statement =
-        "SELECT document FROM upstream_template WHERE account_id = $1 AND remote_id = $2";
-    let row = pools.read_one(statement, &[&key(account.get()), &id.as_str()]).await?;
+    let row = pools.read_one(DOCUMENT, &[&key(account.get()), &id.as_str()]).await?;
     row.map_or(Ok(None), |row| get(&row, 0))
 }
 

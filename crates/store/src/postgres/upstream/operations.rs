@@ -12,8 +12,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
-        next_dirty, operation as decode, stored_error,
+        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity,
+        UNFINISHED_OPERATIONS, called, next_dirty, operation as decode, operation_cutoff,
+        stored_error,
     },
     postgres::{
         PostgresStore,
@@ -165,6 +166,25 @@ impl OperationStore for PostgresStore {
         transact!(self, tx => retry(tx, account, id, at))
     }
 }
+
+impl PostgresStore {
+    /// Deletes operations that were settled long ago.
+    pub(in crate::postgres) async fn delete_expired_operations(
+        &self,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let delete = format!(
+            "DELETE FROM upstream_operation WHERE id = ANY(ARRAY(SELECT o.id \
+             FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} LIMIT {PURGED_OPERATIONS}))"
+        );
+        let connection = self.pools.acquire_slow().await?;
+        while connection.execute(&delete, &[&millis(operation_cutoff(at))]).await? > 0 {}
+        Ok(())
+    }
+}
+
+/// Number of expired operations that one statement deletes.
+const PURGED_OPERATIONS: i64 = 500;
 
 /// The newest operation of a template (`$2`) of an account (`$1`).
 const NEWEST: &str = "o.account_id = $1 AND o.template_id = $2 ORDER BY o.id DESC LIMIT 1";

@@ -7,11 +7,17 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{mirror, one, operations};
+use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    NewOperation, StoreError, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::upstream::{PlannedAction, Provided, plan_action},
-    sqlite::{columns::key, templates, writer::Batch},
+    ChangeOutcome, MirroredTemplate, NewOperation, StoreError, StoredTemplate, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
+    decisions::{
+        changes::done,
+        upstream::{
+            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
+        },
+    },
+    sqlite::{changes, columns::key, templates, writer::Batch},
 };
 
 /// Whether an account is connected.
@@ -56,6 +62,44 @@ pub(in crate::sqlite) fn queue_deletion(
     Ok(())
 }
 
+/// Makes the content of a row a new version with the status of the provider.
+fn accept(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    stored: Option<StoredTemplate>,
+    row: &MirroredTemplate,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    let TemplateChange { account, id, at, .. } = *change;
+    let document = mirror::document(batch.connection(), account, &row.id)?;
+    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref()));
+    let Some(planned) = planned else { return Ok(UNREAD) };
+    let edited = match changes::write_edit(batch, change, &planned)? {
+        ChangeOutcome::Done(edited) => edited,
+        refusal => return Ok(acted(refusal)),
+    };
+    if let Some(followed) = LocalChange::accepted(account, &edited, row, at) {
+        write_change(batch, &followed)?;
+    }
+    let connection = batch.connection();
+    mirror::write(connection, account, &row.accepted_as(edited.state.version), None)?;
+    operations::supersede(connection, account, id, at)?;
+    Ok(acted(done(templates::one(connection, account, id)?)))
+}
+
+fn accept_category(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    stored: Option<StoredTemplate>,
+    row: &MirroredTemplate,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    if let Some(stored) = stored
+        && let Some(accepted) = LocalChange::accepted_category(change, &stored, row)
+    {
+        write_change(batch, &accepted)?;
+    }
+    Ok(acted(done(templates::one(batch.connection(), change.account, change.id)?)))
+}
+
 pub(super) fn act(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
@@ -89,9 +133,8 @@ pub(super) fn act(
                 operations::write(connection, &retried.moved(next, at))?;
             }
         }
-        PlannedAction::Accept(_) | PlannedAction::AcceptCategory(_) => {
-            return Ok(UpstreamActionOutcome::NotPossible("Not available yet."));
-        }
+        PlannedAction::Accept(row) => return accept(batch, change, stored, &row),
+        PlannedAction::AcceptCategory(row) => return accept_category(batch, change, stored, &row),
     }
     let queued = operations::newest(connection, account, id)?;
     Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, UpstreamActionOutcome::Queued))

@@ -13,8 +13,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity, UNFINISHED_OPERATIONS, called,
-        next_dirty, operation as decode, stored_error,
+        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity,
+        UNFINISHED_OPERATIONS, called, next_dirty, operation as decode, operation_cutoff,
+        stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -160,6 +161,32 @@ impl OperationStore for SqliteStore {
         at: Timestamp,
     ) -> Result<Option<StoredOperation>, StoreError> {
         self.writer.write(move |batch| retry(batch.connection(), account, id, at)).await
+    }
+}
+
+/// Number of expired operations that one write deletes.
+const PURGED_OPERATIONS: i64 = 500;
+
+impl SqliteStore {
+    /// Deletes operations that were settled long ago.
+    pub(in crate::sqlite) async fn delete_expired_operations(
+        &self,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let cutoff = millis(operation_cutoff(at));
+        let expired = format!(
+            "SELECT o.id FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} \
+             LIMIT {PURGED_OPERATIONS}"
+        );
+        // Usually there is nothing to delete.
+        while self.readers.read(|it| Ok(it.prepare_cached(&expired)?.exists([cutoff])?))? {
+            let delete = format!("DELETE FROM upstream_operation WHERE id IN ({expired})");
+            let delete = move |batch: &mut Batch<'_>| {
+                Ok(batch.connection().prepare_cached(&delete)?.execute([cutoff])?)
+            };
+            self.writer.write(delete).await?;
+        }
+        Ok(())
     }
 }
 

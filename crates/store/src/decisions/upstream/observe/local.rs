@@ -13,7 +13,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Actor, StoredTemplate,
+    Actor, MirroredTemplate, StoredTemplate, TemplateChange,
     decisions::{
         events::NewEvent,
         template_state::{ChangedTemplate, ChangedText, NewDecision},
@@ -26,6 +26,8 @@ pub(crate) struct LocalChange {
     account: AccountId,
     /// The row.
     pub(crate) changed: ChangedTemplate,
+    /// Who causes it: the service, unless a person accepts what the provider shows.
+    actor: Actor,
     events: Vec<ObservedEvent>,
 }
 
@@ -47,7 +49,7 @@ impl LocalChange {
             version: event.state.version,
             at: self.changed.at,
             emulated_at: None,
-            actor: Actor::Service,
+            actor: self.actor,
             category: event.category,
             status: event.state.status(),
             reason: event.reason.as_deref(),
@@ -66,15 +68,50 @@ impl LocalChange {
         at: Timestamp,
     ) -> Option<Self> {
         let mut change = Changing::new(account, local, at);
-        let next = next_state(local.state, remote, matched);
-        change.version(next, remote, is_new_drift);
-        change.hold(next.hold);
-        change.category(remote, local.template.content());
+        let next = next_state(local, remote, matched);
+        let category = NextCategory::new(local, remote);
+        change.version(next, remote, matched, is_new_drift);
+        let held_because = category.hold_reason(local.template.allow_category_change());
+        if held_because.is_none() {
+            change.hold(next.hold, None);
+        }
+        change.category(category, remote, local.template.content());
+        if held_because.is_some() {
+            change.hold(next.hold.or(Some(Hold::Paused)), held_because);
+        }
         change.quality(remote);
         if is_new_drift {
             change.event(EventType::Drifted, None);
         }
         change.finish(local)
+    }
+
+    /// The template after a person has made the content of this row its newest version: it has the
+    /// status that the provider shows.
+    pub(crate) fn accepted(
+        account: AccountId,
+        local: &StoredTemplate,
+        row: &MirroredTemplate,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let matched = Some(local.state.version);
+        Self::followed(account, local, &observed(row), matched, false, at)
+    }
+
+    /// The template after a person has accepted its category, which had put it on hold.
+    pub(crate) fn accepted_category(
+        change: &TemplateChange,
+        local: &StoredTemplate,
+        row: &MirroredTemplate,
+    ) -> Option<Self> {
+        let mut changing = Changing::new(change.account, local, change.at);
+        changing.changed.previous_category = None;
+        changing.hold(row.status.state().hold, None);
+        if changing.events.is_empty() {
+            changing.event(EventType::CategoryChanged, None);
+        }
+        let changed = changing.finish(local)?;
+        Some(Self { actor: change.actor, ..changed })
     }
 
     /// The unchanged template, with an event.
@@ -99,10 +136,36 @@ impl LocalChange {
     }
 }
 
+/// What a row of the mirror shows.
+fn observed(row: &MirroredTemplate) -> RemoteTemplate {
+    RemoteTemplate {
+        id: row.id.clone(),
+        name: row.name.clone(),
+        language: row.language.clone(),
+        status: row.status.clone(),
+        category: row.category.clone(),
+        previous_category: None,
+        correct_category: row.correct_category.clone(),
+        quality: row.quality,
+        rejected_reason: row.reason.clone(),
+        updated_at: row.remote_updated_at,
+        document: None,
+    }
+}
+
 /// The state of a template that the provider shows, if the version `matched` has its content.
-fn next_state(before: State, remote: &RemoteTemplate, matched: Option<u64>) -> State {
+fn next_state(local: &StoredTemplate, remote: &RemoteTemplate, matched: Option<u64>) -> State {
+    let before = local.state;
     let shown = remote.status.state();
     let newest_status = match matched {
+        // The status is about another content than the one that a reviewer of the account decided on.
+        other
+            if other != Some(before.version)
+                && before.newest_status != Status::Approved
+                && local.has_own_decision() =>
+        {
+            before.newest_status
+        }
         // The status is about a former version. The newest one is not at the provider.
         Some(version) if version != before.version => match before.newest_status {
             Status::Approved => Status::Pending,
@@ -118,10 +181,43 @@ fn next_state(before: State, remote: &RemoteTemplate, matched: Option<u64>) -> S
     State { version: before.version, newest_status, approved_version, hold: shown.hold }
 }
 
+/// The category of a template that the provider shows.
+#[derive(Clone, Copy)]
+struct NextCategory {
+    category: Category,
+    previous: Option<Category>,
+}
+
+impl NextCategory {
+    /// A template that does not allow another category keeps its first one as the previous category,
+    /// until the provider shows that one again or a person accepts the other one.
+    fn new(local: &StoredTemplate, remote: &RemoteTemplate) -> Self {
+        let (before, previous) = (local.template.category(), local.previous_category);
+        let category = Category::parse(&remote.category).unwrap_or(before);
+        let previous = match previous {
+            _ if category == before => previous,
+            Some(first) if !local.template.allow_category_change() => {
+                Some(first).filter(|first| *first != category)
+            }
+            _ => Some(before),
+        };
+        Self { category, previous }
+    }
+
+    /// Why the template is on hold, if it is because of its category.
+    fn hold_reason(self, allow_category_change: bool) -> Option<String> {
+        let previous = self.previous.filter(|_| !allow_category_change)?;
+        let [from, to] = [previous, self.category].map(Category::as_str);
+        Some(format!("the provider changed the category from {from} to {to}"))
+    }
+}
+
 /// A template while an observation changes it.
 struct Changing {
     account: AccountId,
     changed: ChangedTemplate,
+    /// Whether the newest version was decided on before.
+    is_decided: bool,
     events: Vec<ObservedEvent>,
 }
 
@@ -139,7 +235,7 @@ impl Changing {
             text: None,
             at,
         };
-        Self { account, changed, events: Vec::new() }
+        Self { account, changed, is_decided: local.decided_by.is_some(), events: Vec::new() }
     }
 
     fn event(&mut self, kind: EventType, reason: Option<String>) {
@@ -148,8 +244,20 @@ impl Changing {
         self.events.push(ObservedEvent { kind, state, category, reason });
     }
 
-    fn version(&mut self, next: State, remote: &RemoteTemplate, is_new_drift: bool) {
+    fn version(
+        &mut self,
+        next: State,
+        remote: &RemoteTemplate,
+        matched: Option<u64>,
+        is_new_drift: bool,
+    ) {
         let before = self.changed.state;
+        let is_about_newest = matched == Some(next.version);
+        if !is_about_newest && before.approved_version == Some(next.version) {
+            // The version stays known as a decided one, although another content replaces it.
+            let decision = NewDecision::Made(None);
+            self.changed.decision = Some(decision).filter(|_| !self.is_decided);
+        }
         self.changed.state = State { hold: before.hold, ..next };
         let is_newly_live =
             next.approved_version.is_some() && next.approved_version != before.approved_version;
@@ -161,16 +269,16 @@ impl Changing {
         }
         match next.newest_status {
             Status::Approved => {
-                self.changed.decision = Some(NewDecision::Made(None));
+                self.decide(is_about_newest, NewDecision::Made(None));
                 self.event(EventType::Approved, None);
             }
             Status::Rejected => {
                 let reason = remote.rejected_reason.clone();
-                self.changed.decision = Some(NewDecision::Made(reason.clone()));
+                self.decide(is_about_newest, NewDecision::Made(reason.clone()));
                 self.event(EventType::Rejected, reason);
             }
             _ => {
-                self.changed.decision = Some(NewDecision::Withdrawn);
+                self.decide(is_about_newest, NewDecision::Withdrawn);
                 if !is_new_drift {
                     self.event(EventType::Submitted, None);
                 }
@@ -178,7 +286,14 @@ impl Changing {
         }
     }
 
-    fn hold(&mut self, hold: Option<Hold>) {
+    /// Records a decision of the provider, if it is about the newest version.
+    fn decide(&mut self, is_about_newest: bool, decision: NewDecision) {
+        if is_about_newest {
+            self.changed.decision = Some(decision);
+        }
+    }
+
+    fn hold(&mut self, hold: Option<Hold>, reason: Option<String>) {
         let before = self.changed.state.hold;
         if hold == before {
             return;
@@ -191,15 +306,14 @@ impl Changing {
             (None, Some(Hold::Archived)) => EventType::Unarchived,
             (None, _) => EventType::Resumed,
         };
-        self.event(kind, None);
+        self.event(kind, reason.filter(|_| hold == Some(Hold::Paused)));
     }
 
-    fn category(&mut self, remote: &RemoteTemplate, content: &str) {
-        let before = self.changed.category;
-        let category = Category::parse(&remote.category).unwrap_or(before);
-        if category != before {
+    fn category(&mut self, next: NextCategory, remote: &RemoteTemplate, content: &str) {
+        let category = next.category;
+        if category != self.changed.category {
             self.changed.category = category;
-            self.changed.previous_category = Some(before);
+            self.changed.previous_category = next.previous;
             self.changed.text = Some(ChangedText::of(self.account, category, content));
             self.event(EventType::CategoryChanged, None);
         }
@@ -226,7 +340,8 @@ impl Changing {
         if self.events.is_empty() && self.changed.state != local.state {
             self.event(EventType::Drifted, None);
         }
-        let Self { account, changed, events } = self;
-        (!events.is_empty()).then_some(LocalChange { account, changed, events })
+        let Self { account, changed, events, .. } = self;
+        let actor = Actor::Service;
+        (!events.is_empty()).then_some(LocalChange { account, changed, actor, events })
     }
 }
