@@ -10,7 +10,7 @@ mod media;
 mod probe;
 mod subject;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use galley_domain::upstream::{CallFailure, OperationKind, OperationState};
 use galley_store::StoredOperation;
@@ -149,12 +149,9 @@ impl Session {
             if !is_candidate {
                 continue;
             }
-            let identity = match run.identities.get(&earlier.id) {
-                Some(known) => known,
-                None => {
-                    let identity = self.subject(earlier).await?.identity;
-                    run.identities.entry(earlier.id).or_insert(identity)
-                }
+            let identity = match run.identities.entry(earlier.id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(vacant) => vacant.insert(self.subject(earlier).await?.identity),
             };
             if identity.as_ref() == Some(wanted) {
                 return Ok(true);

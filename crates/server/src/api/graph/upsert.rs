@@ -62,9 +62,10 @@ async fn submitted(
 ) -> Result<Vec<Submission>, Problem> {
     let mut awaited = Vec::with_capacity(upserted.len());
     for CreatedTemplate { id, .. } in upserted {
-        let stored = match caller.account.is_connected {
-            true => app.store().template(caller.account.id, *id).await?,
-            false => None,
+        let stored = if caller.account.is_connected {
+            app.store().template(caller.account.id, *id).await?
+        } else {
+            None
         };
         awaited.push(Awaited::Version(*id, stored.map_or(1, |it| it.state.version)));
     }
