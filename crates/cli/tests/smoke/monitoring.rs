@@ -124,8 +124,16 @@ fn the_panels_of_the_dashboard_are_complete_and_do_not_overlap() {
         }
     }
     let expected = [
-        "Overview", "Traffic", "Latency", "Writes", "Search", "Webhooks", "Reviews", "Limits",
+        "Overview",
+        "Traffic",
+        "Latency",
+        "Writes",
+        "Search",
+        "Webhooks",
+        "Reviews",
+        "Limits",
         "Process",
+        "Providers",
     ];
     assert_eq!(rows, expected);
 }

@@ -47,14 +47,13 @@ pub(super) fn write(
         "Time since the last complete sweep, of the connection for which it is longest; 0 if there is none",
         age(upstream.oldest_sweep, at),
     );
-    if let Some(expires_at) = upstream.token_expires_at {
-        page.value(
-            Kind::Gauge,
-            "galley_upstream_token_expiry_seconds",
-            "Time until the first token expires; negative once it has expired",
-            expires_at.duration_since(at).as_secs_f64(),
-        );
-    }
+    let expiry = upstream.token_expires_at.map(|expires_at| expires_at.duration_since(at));
+    page.value(
+        Kind::Gauge,
+        "galley_upstream_token_expiry_seconds",
+        "Time until the first token expires, negative once it has expired; +Inf if none expires",
+        expiry.map_or_else(|| "+Inf".to_owned(), |left| left.as_secs_f64().to_string()),
+    );
 }
 
 /// The used part of the budget of the connection that has used most.
@@ -92,7 +91,7 @@ mod tests {
         ] {
             assert!(shown.contains(line), "{line} in {shown}");
         }
-        assert!(!shown.contains("galley_upstream_token_expiry_seconds"), "no token expires");
+        assert!(shown.contains("galley_upstream_token_expiry_seconds +Inf\n"), "no token expires");
         upstream.token_expires_at = Some(at(6_000));
         assert!(text(&upstream).contains("galley_upstream_token_expiry_seconds -30\n"));
     }

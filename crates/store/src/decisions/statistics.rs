@@ -112,13 +112,36 @@ pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_dis
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_since \
      FROM upstream u JOIN account a ON a.id = u.account_id";
 
+/// The state of a connection: the first one that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConnectionState {
+    Disabled,
+    Paused,
+    Suspicious,
+    Degraded,
+    Connected,
+}
+
+impl ConnectionState {
+    fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+        for (column, state) in [
+            ("is_disabled", Self::Disabled),
+            ("is_paused", Self::Paused),
+            ("is_suspicious", Self::Suspicious),
+            ("is_degraded", Self::Degraded),
+        ] {
+            if row.value(column)? {
+                return Ok(state);
+            }
+        }
+        Ok(Self::Connected)
+    }
+}
+
 /// A connection to a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSample {
-    is_disabled: bool,
-    is_paused: bool,
-    is_suspicious: bool,
-    is_degraded: bool,
+    state: ConnectionState,
     /// When the last counted sweep ended, or when the account was connected.
     swept_at: Timestamp,
     token_expires_at: Option<Timestamp>,
@@ -131,10 +154,7 @@ impl ConnectionSample {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         let swept_at = row.optional_timestamp("swept_at")?;
         Ok(Self {
-            is_disabled: row.value("is_disabled")?,
-            is_paused: row.value("is_paused")?,
-            is_suspicious: row.value("is_suspicious")?,
-            is_degraded: row.value("is_degraded")?,
+            state: ConnectionState::from_row(row)?,
             swept_at: swept_at.map_or_else(|| row.timestamp("connected_at"), Ok)?,
             token_expires_at: row.optional_timestamp("token_expires_at")?,
             calls: row.parsed("calls", |text| Some(RollingHour::parse(text)))?,
@@ -145,24 +165,21 @@ impl ConnectionSample {
 
 impl UpstreamStatistics {
     pub(crate) fn add(&mut self, connection: ConnectionSample) {
-        if connection.is_disabled {
-            self.disabled += 1;
+        *(match connection.state {
+            ConnectionState::Disabled => &mut self.disabled,
+            ConnectionState::Paused => &mut self.paused,
+            ConnectionState::Suspicious => &mut self.suspicious,
+            ConnectionState::Degraded => &mut self.degraded,
+            ConnectionState::Connected => &mut self.connected,
+        }) += 1;
+        if connection.state == ConnectionState::Disabled {
             return;
         }
         self.token_expires_at = earliest(self.token_expires_at, connection.token_expires_at);
         self.calls.push(connection.calls);
-        if connection.is_paused {
-            self.paused += 1;
+        if connection.state == ConnectionState::Paused {
             return;
         }
-        // As `galley upstream status` shows it.
-        *(if connection.is_suspicious {
-            &mut self.suspicious
-        } else if connection.is_degraded {
-            &mut self.degraded
-        } else {
-            &mut self.connected
-        }) += 1;
         self.oldest_operation = earliest(self.oldest_operation, connection.operation_since);
         self.oldest_sweep = earliest(self.oldest_sweep, Some(connection.swept_at));
     }
@@ -275,22 +292,22 @@ mod tests {
 
     #[test]
     fn connections_are_counted_by_state_and_only_active_ones_can_be_late() {
-        let connection = |swept_at: i64| ConnectionSample {
-            is_disabled: false,
-            is_paused: false,
-            is_suspicious: false,
-            is_degraded: false,
-            swept_at: at(swept_at).unwrap(),
-            token_expires_at: at(1_000 + swept_at),
-            calls: RollingHour::default(),
-            operation_since: at(swept_at + 1),
-        };
         let mut total = UpstreamStatistics::default();
-        total.add(connection(50));
-        total.add(ConnectionSample { is_degraded: true, ..connection(40) });
-        total.add(ConnectionSample { is_suspicious: true, is_degraded: true, ..connection(30) });
-        total.add(ConnectionSample { is_paused: true, is_suspicious: true, ..connection(20) });
-        total.add(ConnectionSample { is_disabled: true, is_paused: true, ..connection(10) });
+        for (state, swept_at) in [
+            (ConnectionState::Connected, 50),
+            (ConnectionState::Degraded, 40),
+            (ConnectionState::Suspicious, 30),
+            (ConnectionState::Paused, 20),
+            (ConnectionState::Disabled, 10),
+        ] {
+            total.add(ConnectionSample {
+                state,
+                swept_at: at(swept_at).unwrap(),
+                token_expires_at: at(1_000 + swept_at),
+                calls: RollingHour::default(),
+                operation_since: at(swept_at + 1),
+            });
+        }
         let expected = UpstreamStatistics {
             connected: 1,
             degraded: 1,

@@ -3,6 +3,7 @@
 
 use axum::{http::StatusCode, response::Response};
 use galley_store::SecretHash;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
@@ -41,7 +42,7 @@ pub(super) async fn show(
             "app_id": caller.account.id.to_string(),
             "type": "SYSTEM_USER",
             "application": "Galley",
-            "expires_at": found.credential.expires_at.map_or(0, |end| end.as_second()),
+            "expires_at": found.credential.expires_at.map_or(0, Timestamp::as_second),
             "is_valid": true,
             "issued_at": found.credential.created_at.as_second(),
             "scopes": SCOPES,
