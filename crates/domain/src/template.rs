@@ -206,6 +206,10 @@ impl Review {
     /// The review modes that an operator can choose. An emulator account is always scripted.
     pub const CHOICES: &'static [&'static str] = &["auto", "manual"];
 
+    /// The review modes that are stored and displayed. The others apply to connected accounts, which
+    /// have one of these.
+    pub const STORED: &'static [&'static str] = &["auto", "manual", "scripted"];
+
     /// The initial status of a template.
     pub fn initial_status(self) -> Status {
         match self {
@@ -249,8 +253,9 @@ mod tests {
             assert_eq!((status.as_str(), Status::from_code(status.code())), (*value, Some(status)));
         }
         assert_eq!((Status::parse("LIVE"), Status::from_code(9)), (None, None));
-        let effective = ["scripted", "provider", "in_house_then_provider"];
-        assert_eq!(Review::VALUES, [Review::CHOICES, &effective].concat());
+        assert_eq!(Review::STORED, [Review::CHOICES, &["scripted"]].concat());
+        let effective = ["provider", "in_house_then_provider"];
+        assert_eq!(Review::VALUES, [Review::STORED, &effective].concat());
         assert_eq!(Status::Archived.code(), 5, "codes are stored in the database and never change");
         assert_eq!(Status::Approved.code(), 1, "codes are stored in the database and never change");
         assert_eq!(

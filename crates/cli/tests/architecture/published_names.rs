@@ -40,7 +40,7 @@ fn published_names_are_those_of_the_committed_list() {
     let values = [
         ("status", Status::VALUES),
         ("category", Category::VALUES),
-        ("review", Review::VALUES),
+        ("review", Review::STORED),
         ("decision", Trigger::VALUES),
         ("webhook format", Format::VALUES),
         ("delivery status", DeliveryStatus::VALUES),

@@ -129,7 +129,9 @@ pub(crate) fn account(
         id: row.account_id("id")?,
         name: row.value("name")?,
         rulebook: row.value("rulebook")?,
-        review: row.parsed("review", Review::parse)?,
+        review: row.parsed("review", |word| {
+            Review::parse(word).filter(|review| !review.is_by_provider())
+        })?,
         emulator: row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?,
         four_eyes: row.value("four_eyes")?,
         is_connected: row.value("is_connected")?,

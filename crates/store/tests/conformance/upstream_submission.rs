@@ -63,9 +63,9 @@ async fn make(
     done(store.record_call(fence, id, outcome, noon(at)).await.unwrap()).unwrap()
 }
 
-pub(crate) fn created_as(remote: &str) -> Result<CallDone, CallFailure> {
+fn created_as(remote: &str) -> CallDone {
     let status = RemoteStatus::Pending;
-    Ok(CallDone::Created(Created { id: id(remote), status, category: None }))
+    CallDone::Created(Created { id: id(remote), status, category: None })
 }
 
 /// The provider's view of a template's newest version.
@@ -115,7 +115,7 @@ pub(crate) async fn each_version_is_submitted_at_once_with_the_review_of_the_pro
     let superseded = (Kind::Create, 1, State::Superseded);
     let expected = [superseded, (Kind::Create, 2, State::Queued)];
     assert_eq!(queued(store, account).await, expected, "nothing was sent yet");
-    make(store, fence, created_as("77"), 2_000).await;
+    make(store, fence, Ok(created_as("77")), 2_000).await;
     let restore = Edit::Restore(1);
     let change = changing(account, template, Review::Provider);
     changed(store.edit_template(change, restore).await.unwrap());
@@ -160,7 +160,7 @@ pub(crate) async fn upserts_submit_what_they_create_and_edit(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
-    make(store, fence, created_as("77"), 1).await;
+    make(store, fence, Ok(created_as("77")), 1).await;
     let provider = Review::Provider;
     let other = submitted(account, "b", provider);
     let changed_text = NewTemplate {
@@ -280,7 +280,7 @@ pub(crate) async fn a_template_whose_create_was_lost_is_found_and_deleted(store:
     };
     // The response of the create arrives after the delete.
     let (late, id) = deleted("a").await;
-    done(store.record_call(fence, id, created_as("77"), noon(2)).await.unwrap());
+    done(store.record_call(fence, id, Ok(created_as("77")), noon(2)).await.unwrap());
     assert_eq!(mirror(store, account, "77").await.template, Some(late));
     // The create is found by a probe.
     let (lost, id) = deleted("b").await;
@@ -350,7 +350,7 @@ pub(crate) async fn a_person_submits_pushes_and_retries(store: &Shared) {
     make(store, fence, Err(CallFailure::Refused(error)), 10).await;
     assert_eq!(act(own, UpstreamAction::Retry).await, Some((Kind::Create, 1)));
     assert_eq!(act(own, UpstreamAction::Retry).await, None);
-    make(store, fence, created_as("77"), 11).await;
+    make(store, fence, Ok(created_as("77")), 11).await;
     let equal = shown("77", &stored(store, account, own).await, "APPROVED");
     done(store.record_read(fence, equal, Some(noon(11)), noon(12)).await.unwrap());
     assert_eq!(act(own, UpstreamAction::Submit).await, None, "the provider has it");

@@ -80,23 +80,24 @@ pub(crate) fn plan_action(
     stored: Option<&StoredTemplate>,
     provided: &Provided<'_>,
     newest: Option<&StoredOperation>,
-) -> Result<PlannedAction, UpstreamActionOutcome> {
+) -> Result<PlannedAction, Box<UpstreamActionOutcome>> {
+    let refused = |why| Box::new(UpstreamActionOutcome::NotPossible(why));
     if let (Some(expected), Some(stored)) = (&change.expected, stored)
         && !expected.contains(&stored.revision)
     {
-        return Err(UpstreamActionOutcome::RevisionMismatch(stored.revision));
+        return Err(Box::new(UpstreamActionOutcome::RevisionMismatch(stored.revision)));
     }
     if action == UpstreamAction::Retry && (stored.is_some() || newest.is_some()) {
-        return retry(newest).map_err(UpstreamActionOutcome::NotPossible);
+        return retry(newest).map_err(refused);
     }
-    let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate)?;
+    let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate).map_err(Box::new)?;
     let planned = match action {
         UpstreamAction::Submit => submit(change.review, stored, provided),
         UpstreamAction::Push => push(change.review, stored, provided),
         UpstreamAction::Accept => accept(stored, provided),
         UpstreamAction::Retry => retry(newest),
     };
-    planned.map_err(UpstreamActionOutcome::NotPossible)
+    planned.map_err(refused)
 }
 
 fn submit(

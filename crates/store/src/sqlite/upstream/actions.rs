@@ -118,7 +118,7 @@ pub(super) fn act(
     let planned = plan_action(action, change, stored.as_ref(), &provided, newest.as_ref());
     let planned = match planned {
         Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
+        Err(refusal) => return Ok(*refusal),
     };
     match planned {
         PlannedAction::Queue(kind) => {
