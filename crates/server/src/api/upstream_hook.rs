@@ -105,6 +105,7 @@ async fn receive(
     };
     if !hints.is_empty() {
         app.store().record_hints(connection.account, hints, app.clock().now()).await?;
+        app.upstream().wake();
     }
     Ok(json(StatusCode::OK, r#"{"success":true}"#.to_owned()))
 }

@@ -274,10 +274,17 @@ impl Connected {
 
     /// The names of the templates at the provider.
     pub(crate) async fn provided(&self) -> Vec<String> {
-        let list = format!("{}?limit=1000&fields=name", self.emulator().templates());
-        let list = self.emulator().get(&list).await.expect_success();
-        let names = list["data"].as_array().unwrap().iter();
-        names.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+        let (mut names, mut after) = (Vec::new(), String::new());
+        loop {
+            let list = format!("{}?limit=100&fields=name{after}", self.emulator().templates());
+            let list = self.emulator().get(&list).await.expect_success();
+            let page = list["data"].as_array().unwrap().iter();
+            names.extend(page.map(|it| it["name"].as_str().unwrap().to_owned()));
+            if list["paging"]["next"].is_null() {
+                return names;
+            }
+            after = format!("&after={}", list["paging"]["cursors"]["after"].as_str().unwrap());
+        }
     }
 
     /// The text of the body of a template at the provider.
