@@ -265,28 +265,46 @@ async fn an_expired_token_holds_all_operations_and_a_new_one_continues_them() {
     assert_eq!(connected.provided().await.len(), 2);
 }
 
+/// Works for so many minutes. Returns the number of exchanges with POST in each of them.
+async fn posts(connected: &Connected, minutes: usize) -> Vec<usize> {
+    let mut posts = Vec::new();
+    for _ in 0..minutes {
+        while connected.has_work().await {
+            connected.try_step().await;
+        }
+        posts.push(connected.take_count(Post));
+        connected.advance(Duration::from_mins(1));
+    }
+    posts
+}
+
 #[tokio::test]
-async fn at_most_one_hundred_templates_are_created_in_an_hour() {
+async fn at_most_one_hundred_templates_are_created_in_any_hour() {
     let connected = Connected::start().await;
-    for number in 0..120 {
+    for number in 0..300 {
         connected.create(&order(&format!("order_{number}"))).await;
     }
-    while connected.has_work().await {
-        connected.step().await;
+    let posts = posts(&connected, 250).await;
+    assert_eq!(posts.iter().sum::<usize>(), 300);
+    let busiest = posts.windows(60).map(|hour| hour.iter().sum::<usize>()).max();
+    assert_eq!(busiest, Some(100));
+    assert!(connected.states().await.iter().all(|it| *it == Done));
+}
+
+#[tokio::test]
+async fn a_provider_that_throttles_gets_one_call_in_each_rest() {
+    let connected = Connected::start().await;
+    for number in 0..20 {
+        connected.create(&order(&format!("order_{number}"))).await;
     }
-    assert_eq!(connected.take_count(Post), 100);
-    let held = connected.states().await.into_iter().filter(|it| *it == Held(HeldReason::Throttle));
-    assert_eq!(held.count(), 20);
-    connected.service.clock.advance(Duration::from_mins(58));
-    while connected.has_work().await {
-        connected.try_step().await;
-    }
-    assert_eq!(connected.take_count(Post), 0);
-    connected.service.clock.advance(Duration::from_mins(5));
-    while connected.has_work().await {
-        connected.try_step().await;
-    }
-    assert_eq!(connected.take_count(Post), 20);
+    let fault = json!({"call": "create", "share": 1.0, "kind": "error", "code": 80_008});
+    connected.emulator().add_fault(&fault).await;
+    // A rest of five minutes: the error does not tell how long it lasts.
+    let throttled = posts(&connected, 30).await;
+    assert!(throttled.iter().all(|posts| *posts <= 1), "{throttled:?}");
+    assert_eq!(throttled.iter().sum::<usize>(), 6, "{throttled:?}");
+    connected.clear_faults().await;
+    assert_eq!(posts(&connected, 10).await.iter().sum::<usize>(), 20);
     assert!(connected.states().await.iter().all(|it| *it == Done));
 }
 
