@@ -225,3 +225,20 @@ async fn a_session_of_the_console_says_that_its_account_is_connected() {
     app.disconnect(account).await;
     assert_eq!(session(&app, &cookie).await.json()["account"].get("connected"), None);
 }
+
+#[tokio::test]
+async fn a_list_selects_templates_that_differ_at_the_provider() {
+    let (app, account, id) = connected().await;
+    let count = async |filter: &str| {
+        let page = app.call(Method::GET, &format!("?upstream={filter}"), &NOTHING).await.json();
+        page["data"].as_array().unwrap().len()
+    };
+    assert_eq!((count("drifted").await, count("failed").await, count("missing").await), (0, 0, 0));
+    app.show_at_provider(account, number(&id), "Another text.").await;
+    assert_eq!((count("drifted").await, count("failed").await, count("missing").await), (1, 0, 0));
+    app.refuse_edit(account, number(&id)).await;
+    assert_eq!(count("failed").await, 1);
+    let named = app.call(Method::GET, "?upstream=failed&group=name", &NOTHING).await.json();
+    assert_eq!(named["data"][0]["name"], "hello", "{named}");
+    app.call(Method::GET, "?upstream=lost", &NOTHING).await.problem(400, "bad-request");
+}

@@ -7,7 +7,7 @@ use galley_domain::{
     template::{Status, search_terms},
     timestamp,
 };
-use galley_store::{ListOrder, ListQuery, NameFilter};
+use galley_store::{ListOrder, ListQuery, NameFilter, UpstreamFilter};
 
 use super::groups;
 use crate::{
@@ -37,6 +37,7 @@ const PARAMETERS: &[&str] = &[
     "group",
     "order",
     "awaiting_review",
+    "upstream",
 ];
 
 /// The parameters that take several values.
@@ -115,7 +116,10 @@ fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<L
     let awaiting_review = parameters
         .parse("awaiting_review", "`true`", |value| (value == "true").then_some(()))?
         .is_some();
+    let upstream =
+        parameters.parse("upstream", "`drifted`, `failed` or `missing`", UpstreamFilter::parse)?;
     Ok(ListQuery {
+        upstream,
         name: parameters.text("name").map(|name| NameFilter::for_rulebook(rulebook, account, name)),
         statuses: parameters.parse_list("status", one_of(Status::VALUES), Status::parse)?,
         categories: parameters.parse_list("category", one_of(Category::VALUES), Category::parse)?,
