@@ -1,5 +1,7 @@
 //! SQL for operations.
 
+mod outcomes;
+
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -8,14 +10,13 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
 
-use super::{actions, leased, mirror, observations::write_change, one};
+use super::{actions, leased, one};
 use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity,
-        UNFINISHED_OPERATIONS, called, next_dirty, operation as decode, operation_cutoff,
-        stored_error,
+        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
+        operation as decode, operation_cutoff, stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -71,7 +72,7 @@ impl OperationStore for SqliteStore {
         id: u64,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.writer.write(move |batch| begin(batch.connection(), fence, id, at)).await
+        self.writer.write(move |batch| outcomes::begin(batch.connection(), fence, id, at)).await
     }
 
     async fn record_call(
@@ -81,7 +82,7 @@ impl OperationStore for SqliteStore {
         outcome: Result<CallDone, CallFailure>,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.writer.write(move |batch| record_call(batch, fence, id, &outcome, at)).await
+        self.writer.write(move |batch| outcomes::record_call(batch, fence, id, &outcome, at)).await
     }
 
     async fn record_probe(
@@ -91,7 +92,7 @@ impl OperationStore for SqliteStore {
         found: ProbeResult,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.writer.write(move |batch| record_probe(batch, fence, id, &found, at)).await
+        self.writer.write(move |batch| outcomes::record_probe(batch, fence, id, &found, at)).await
     }
 
     async fn release_operations(
@@ -109,7 +110,7 @@ impl OperationStore for SqliteStore {
         id: u64,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.writer.write(move |batch| skip(batch.connection(), fence, id, at)).await
+        self.writer.write(move |batch| outcomes::skip(batch.connection(), fence, id, at)).await
     }
 
     async fn newest_operation(
@@ -316,114 +317,6 @@ pub(super) fn insert(connection: &Connection, new: NewOperation) -> Result<u64, 
     Ok(u64::try_from(connection.last_insert_rowid()).unwrap_or_default())
 }
 
-fn begin(
-    connection: &Connection,
-    fence: Fence,
-    id: u64,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    if leased(connection, fence)?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let Ok(id) = i64::try_from(id) else { return Ok(Fenced::Done(None)) };
-    let condition = format!("o.account_id = ?1 AND o.id = ?2 AND {FIRST_OPERATIONS}");
-    let found = find(connection, &condition, &[&key(fence.account.get()), &id])?;
-    let begun = found.first().and_then(|operation| operation.begun(at));
-    if let Some(begun) = &begun {
-        write(connection, begun)?;
-    }
-    Ok(Fenced::Done(begun))
-}
-
-fn record_call(
-    batch: &mut Batch<'_>,
-    fence: Fence,
-    id: u64,
-    outcome: &Result<CallDone, CallFailure>,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    let connection = batch.connection();
-    if leased(connection, fence)?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let account = fence.account;
-    let Some(before) = by_id(connection, account, id)? else { return Ok(Fenced::Done(None)) };
-    let next = before.operation.after_call(outcome.clone(), at);
-    if next == before.operation {
-        return Ok(Fenced::Done(None));
-    }
-    if let Ok(done) = outcome {
-        let rows = mirror::of_templates(connection, account, &[before.template])?;
-        let identity = identity(connection, account, before.template)?;
-        if let Some(row) = called(done, rows.first(), identity.as_ref(), at) {
-            mirror::unlink_others(connection, account, &row)?;
-            mirror::write(connection, account, &row, None)?;
-        }
-    }
-    let after = before.moved(next, at);
-    settle(batch, account, &after, at)?;
-    Ok(Fenced::Done(Some(after)))
-}
-
-/// The name and language of a template, even if it is deleted.
-fn identity(
-    connection: &Connection,
-    account: AccountId,
-    template: TemplateId,
-) -> Result<Option<TemplateIdentity>, StoreError> {
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT {} FROM template WHERE id = ?1 AND account_id = ?2",
-        TemplateIdentity::COLUMNS
-    ))?;
-    let mut rows = query.query([key(template.get()), key(account.get())])?;
-    rows.next()?.map(TemplateIdentity::read).transpose()
-}
-
-/// Writes the state of an operation, and the event of its end.
-fn settle(
-    batch: &mut Batch<'_>,
-    account: AccountId,
-    operation: &StoredOperation,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    write(batch.connection(), operation)?;
-    let id: TemplateId = operation.template;
-    if let Some(local) = templates::one(batch.connection(), account, id)?
-        && let Some(change) = operation.told(account, &local, at)
-    {
-        write_change(batch, &change)?;
-    }
-    Ok(())
-}
-
-fn record_probe(
-    batch: &mut Batch<'_>,
-    fence: Fence,
-    id: u64,
-    found: &ProbeResult,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    if leased(batch.connection(), fence)?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let before = by_id(batch.connection(), fence.account, id)?;
-    let Some(before) = before else { return Ok(Fenced::Done(None)) };
-    let next = before.operation.after_probe(found.clone(), at);
-    if next == before.operation {
-        return Ok(Fenced::Done(None));
-    }
-    let after = before.moved(next, at);
-    if after.is_deleted() {
-        let connection = batch.connection();
-        let rows = mirror::of_templates(connection, fence.account, &[before.template])?;
-        if let Some(row) = called(&CallDone::Deleted, rows.first(), None, at) {
-            mirror::write(connection, fence.account, &row, None)?;
-        }
-    }
-    settle(batch, fence.account, &after, at)?;
-    Ok(Fenced::Done(Some(after)))
-}
-
 fn release(
     connection: &Connection,
     fence: Fence,
@@ -434,30 +327,6 @@ fn release(
         return Ok(Fenced::LeaseLost);
     }
     release_held(connection, fence.account, reason, at).map(Fenced::Done)
-}
-
-fn skip(
-    connection: &Connection,
-    fence: Fence,
-    id: u64,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    if leased(connection, fence)?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let account = fence.account;
-    let Some(before) = by_id(connection, account, id)? else { return Ok(Fenced::Done(None)) };
-    let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
-    // The version that the provider has is now another one.
-    for mut row in mirror::of_templates(connection, account, &[before.template])? {
-        if row.is_present() {
-            row.dirty_at = Some(next_dirty(row.dirty_at, at));
-            mirror::write(connection, account, &row, None)?;
-        }
-    }
-    let after = before.moved(next, at);
-    write(connection, &after)?;
-    Ok(Fenced::Done(Some(after)))
 }
 
 /// Queues the operations again that were held for a reason which has ended; returns how many.
