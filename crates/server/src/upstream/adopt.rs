@@ -14,7 +14,7 @@ impl Session {
         name: &str,
         language: &str,
     ) -> Result<Option<RemoteTemplate>, SyncError> {
-        let found = match self.upstream.find(name, language).await {
+        let found = match self.while_leased(self.upstream.find(name, language)).await? {
             Ok(found) => found.filter(|template| !template.status.is_deleted()),
             Err(failure) => return Err(self.failed(failure).await?),
         };

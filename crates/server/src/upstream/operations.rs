@@ -10,15 +10,18 @@ mod media;
 mod probe;
 mod subject;
 
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    sync::atomic::Ordering,
+};
 
 use galley_domain::upstream::{CallFailure, OperationKind, OperationState};
 use galley_store::StoredOperation;
 
 use self::subject::Identity;
-use super::session::{Session, SyncError};
+use super::session::{HELD_UNTIL_SUCCESS, Session, SyncError};
 
-/// How many open operations are read at a time. Operations that are held are among them.
+/// How many open operations are read at a time. Those that are held come last.
 const MAX_OPEN_OPERATIONS: usize = 2_000;
 
 /// After so many calls in a row whose outcome is not known, the provider counts as unreachable.
@@ -51,6 +54,11 @@ impl Session {
         if open.is_empty() {
             return Ok(0);
         }
+        let is_held = |it: &StoredOperation| {
+            let reason = it.operation.state.held_reason();
+            reason.is_some_and(|reason| HELD_UNTIL_SUCCESS.contains(&reason))
+        };
+        self.has_held_operations.fetch_or(open.iter().any(is_held), Ordering::Relaxed);
         let run = Run { open: &open, settled: HashSet::default(), identities: HashMap::default() };
         // They are not part of a sweep, even if they are made between its pages.
         let was_background = self.budget.set_background(false);

@@ -33,6 +33,10 @@ use crate::{
 /// After a failure that is not about the account, calls rest this long.
 const UNREACHABLE_REST: SignedDuration = SignedDuration::from_mins(1);
 
+/// Why operations are held that continue when a call succeeds.
+pub(super) const HELD_UNTIL_SUCCESS: [HeldReason; 2] =
+    [HeldReason::Credentials, HeldReason::Restricted];
+
 /// How calls are limited.
 #[derive(Clone, Copy, Debug)]
 pub struct UpstreamSettings {
@@ -117,6 +121,8 @@ pub struct Session {
     pub(super) budget: Arc<BudgetState>,
     /// Whether it is recorded that calls succeed.
     is_recovered: AtomicBool,
+    /// Whether operations are held until calls succeed.
+    pub(super) has_held_operations: AtomicBool,
 }
 
 impl Session {
@@ -152,8 +158,15 @@ impl Session {
             state: Arc::clone(&budget),
         };
         let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
-        let is_recovered = AtomicBool::new(false);
-        Ok(Self { context: context.clone(), fence, connection, upstream, budget, is_recovered })
+        Ok(Self {
+            context: context.clone(),
+            fence,
+            connection,
+            upstream,
+            budget,
+            is_recovered: AtomicBool::default(),
+            has_held_operations: AtomicBool::default(),
+        })
     }
 
     /// Ends the lease.
@@ -231,18 +244,18 @@ impl Session {
 
     /// Records that calls succeed again, and queues the operations that waited for it.
     pub(super) async fn recovered(&self) -> Result<(), SyncError> {
-        if self.is_recovered.swap(true, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let Some(degraded) = &self.connection.degraded else { return Ok(()) };
         let (store, now) = (&self.context.store, self.now());
-        kept(store.set_degraded(self.fence, None, now).await?)?;
-        let reason = match degraded.reason {
-            DegradedReason::Credentials => HeldReason::Credentials,
-            DegradedReason::Restricted => HeldReason::Restricted,
-            DegradedReason::Throttle | DegradedReason::Unreachable => return Ok(()),
-        };
-        kept(store.release_operations(self.fence, reason, now).await?).map(drop)
+        let was_recovered = self.is_recovered.swap(true, Ordering::Relaxed);
+        if !was_recovered && self.connection.degraded.is_some() {
+            kept(store.set_degraded(self.fence, None, now).await?)?;
+        }
+        // Whatever the last failure was: the token is accepted, and the account is not restricted.
+        if self.has_held_operations.swap(false, Ordering::Relaxed) {
+            for reason in HELD_UNTIL_SUCCESS {
+                kept(store.release_operations(self.fence, reason, now).await?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Extends the lease for as long as a call takes.

@@ -163,7 +163,8 @@ async fn a_template_that_the_provider_lacks_is_submitted_once() {
     assert_eq!((&operation["kind"], &operation["state"]), (&json!("create"), &json!("queued")));
     assert_eq!((&operation["template_id"], &operation["attempts"]), (&json!(id), &json!(0)));
     assert_eq!(app.show(&id).await.json()["upstream"], json!({"state": "queued"}));
-    let again = app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    let again =
+        app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action-not-possible");
     assert!(again["detail"].as_str().unwrap().ends_with('.'), "{again}");
     assert_eq!(app.operations(account).await.len(), 1);
     let unknown = app.call(Method::POST, "/1/upstream/submit", &NOTHING).await;
@@ -174,7 +175,7 @@ async fn a_template_that_the_provider_lacks_is_submitted_once() {
 async fn a_drifted_template_is_pushed_and_another_one_is_not() {
     let (app, account, id) = connected().await;
     let rest = format!("/{id}/upstream/push");
-    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action-not-possible");
     app.show_at_provider(account, number(&id), "Another text.").await;
     let queued = app.call(Method::POST, &rest, &NOTHING).await;
     assert_eq!((queued.status.as_u16(), &queued.json()["kind"]), (202, &json!("edit")));
@@ -186,7 +187,7 @@ async fn a_drifted_template_is_pushed_and_another_one_is_not() {
 async fn the_content_of_the_provider_becomes_a_new_version_when_it_is_accepted() {
     let (app, account, id) = connected().await;
     let rest = format!("/{id}/upstream/accept");
-    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action-not-possible");
     app.show_at_provider(account, number(&id), "Another text.").await;
     let accepted = app.call(Method::POST, &rest, &NOTHING).await;
     assert_eq!(accepted.status, 200, "{accepted:?}");
@@ -204,7 +205,7 @@ async fn the_content_of_the_provider_becomes_a_new_version_when_it_is_accepted()
 async fn a_refused_operation_is_retried_and_its_error_is_shown_until_then() {
     let (app, account, id) = connected().await;
     let rest = format!("/{id}/upstream/retry");
-    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action");
+    app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action-not-possible");
     app.refuse_edit(account, number(&id)).await;
     let shown = app.show(&id).await.json();
     assert_eq!(shown["upstream"]["state"], "refused");

@@ -123,6 +123,23 @@ async fn another_template_in_the_place_is_a_conflict_and_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_sweep_that_finds_another_template_in_the_place_first_makes_it_a_conflict_too() {
+    let connected = Connected::start().await;
+    let other = with_text("order_shipped", OTHER_TEXT);
+    connected.emulator().create(&other).await.expect_success();
+    connected.create(&order("order_shipped")).await;
+    // A page is recorded before the operations are made.
+    connected.sweep(true).await.unwrap();
+    for _ in 0..3 {
+        connected.service.clock.advance(LATER);
+        connected.step().await;
+    }
+    assert_eq!(connected.states().await, [Conflict]);
+    let (mirrored, _) = connected.only_template().await;
+    assert_eq!(connected.provided_text(&mirrored.id).await, OTHER_TEXT);
+}
+
+#[tokio::test]
 async fn an_edit_is_made_once_even_if_its_response_is_lost() {
     let connected = Connected::start().await;
     let id = connected.create(&order("order_shipped")).await;
@@ -263,6 +280,24 @@ async fn an_expired_token_holds_all_operations_and_a_new_one_continues_them() {
     }
     assert_eq!(connected.states().await, [Done, Done]);
     assert_eq!(connected.provided().await.len(), 2);
+}
+
+#[tokio::test]
+async fn operations_that_a_token_held_continue_after_another_failure_and_a_success() {
+    let connected = Connected::start().await;
+    let fault = json!({"times": 1, "kind": "error", "code": 190, "call": "create"});
+    connected.emulator().add_fault(&fault).await;
+    connected.create(&order("order_shipped")).await;
+    connected.try_step().await;
+    assert_eq!(connected.states().await, [Held(HeldReason::Credentials)]);
+    connected.lose(Get, Loss::NotSent);
+    for _ in 0..60 {
+        if connected.has_work().await {
+            connected.try_step().await;
+        }
+        connected.advance(Duration::from_mins(1));
+    }
+    assert_eq!(connected.states().await, [Done]);
 }
 
 /// Works for so many minutes. Returns the number of exchanges with POST in each of them.

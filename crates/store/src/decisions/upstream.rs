@@ -18,8 +18,8 @@ pub(crate) use self::{
     hints::{HintedTemplates, next_dirty},
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
     operation::{
-        Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, TemplateIdentity,
-        called, operation, operation_cutoff,
+        DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS,
+        TemplateIdentity, called, operation, operation_cutoff,
     },
     row::{MIRROR_COLUMNS, mirrored, to_read},
     submission::{

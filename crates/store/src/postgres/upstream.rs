@@ -296,9 +296,10 @@ async fn connect(
     if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
         return Ok(refusal);
     }
+    // The fence begins with the time: no lease of an earlier connection has a number of this one.
     let insert = "INSERT INTO upstream (account_id, base_url, waba, app_id, token, \
-                  token_expires_at, app_secret, hook_hash, connected_at) \
-                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+                  token_expires_at, app_secret, hook_hash, connected_at, fence) \
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)";
     let values: Values<'_> = &[
         &key(new.account.get()),
         &new.base_url,

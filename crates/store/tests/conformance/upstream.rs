@@ -219,7 +219,14 @@ pub(crate) async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
     assert_eq!(store.release_connection(first.fence).await.unwrap(), Fenced::LeaseLost);
     done(store.release_connection(second.fence).await.unwrap());
     assert_eq!(store.release_connection(second.fence).await.unwrap(), Fenced::LeaseLost);
-    assert!(lease(15, 20).await.is_some());
+    let last = lease(15, 20).await.unwrap();
+    // A worker of an earlier connection writes nothing to a later one.
+    assert!(store.disconnect_upstream(account, Author::operator(noon(16))).await.unwrap());
+    let again = NewConnection { by: Author::operator(noon(17)), ..new_connection(account) };
+    assert_eq!(store.connect_upstream(again).await.unwrap(), ConnectOutcome::Connected);
+    let fences = [lease(17, 18).await, lease(18, 19).await, lease(19, 20).await];
+    let fences = fences.map(|lease| lease.unwrap().fence);
+    assert!(![first.fence, last.fence].iter().any(|old| fences.contains(old)), "{fences:?}");
 }
 
 pub(crate) async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {

@@ -114,6 +114,10 @@ impl Caller<Write> {
                 OperationState::Refused | OperationState::Conflict => {
                     return Ok(Outcome::Failed(Box::new(operation)));
                 }
+                // The create was refused, and another request has deleted the template again.
+                OperationState::Superseded if operation.operation.error.is_some() => {
+                    return Ok(Outcome::Failed(Box::new(operation)));
+                }
                 OperationState::Held(_) | OperationState::Superseded => {
                     return Ok(Outcome::Settled(Submission::Pending(word(state))));
                 }
@@ -163,6 +167,11 @@ impl Caller<Write> {
             return Ok(());
         }
         let id = operation.template;
+        let rows = app.store().mirror_of(self.account.id, vec![id]).await?;
+        if rows.iter().any(MirroredTemplate::is_present) {
+            // A delete would also delete what the provider has.
+            return Ok(());
+        }
         let stored = app.store().template(self.account.id, id).await?;
         if let Some(stored) = stored.filter(|it| it.state.version == operation.version) {
             let expected = Some(vec![stored.revision]);
@@ -206,7 +215,7 @@ fn word(state: OperationState) -> &'static str {
 /// The error of an operation that failed.
 fn failed(operation: &StoredOperation) -> Problem {
     match (operation.operation.state, &operation.operation.error) {
-        (OperationState::Refused, Some(error)) => Problem::upstream_refused(error.clone()),
+        (OperationState::Refused | OperationState::Superseded, Some(error)) => Problem::upstream_refused(error.clone()),
         _ => Problem::name_taken(Some(operation.template)).detail(
             "The provider has a template with this name and language and another content, or none any more. Galley has kept yours: look at both, and accept one of them.",
         ),

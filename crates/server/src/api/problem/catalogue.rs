@@ -84,7 +84,7 @@ catalogue! {
         "Nothing was stored. Sign the body with the app secret, as Meta does (header X-Hub-Signature-256). If the secret of the app has changed, the operator sets the new one with `galley upstream app-secret`.";
     NotConnected NOT_FOUND "not-connected" "The account is not connected to a provider"
         "Nothing was done. Only connected accounts have templates and operations at a provider. `galley upstream connect` connects an account with the rulebook `whatsapp`.";
-    UpstreamAction CONFLICT "upstream-action" "The state of the template at the provider does not allow this"
+    UpstreamAction CONFLICT "upstream-action-not-possible" "The state of the template at the provider does not allow this"
         "Nothing was done. Read the template: `upstream` shows its state at the provider.";
     SessionEnded UNAUTHORIZED "session-ended" "The console session has ended"
         "Sign in again. A session ends after 2 hours without use, after 12 hours, when its token is revoked or expires, and when the account is disabled.";

@@ -1,6 +1,8 @@
 //! Makes the call of an operation.
 
-use galley_domain::upstream::{CallDone, CallFailure, OperationKind, OperationState, RemoteId};
+use galley_domain::upstream::{
+    CallDone, CallFailure, OperationKind, OperationState, ProviderError, RemoteId,
+};
 use galley_store::{StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
 
@@ -23,6 +25,9 @@ enum Plan {
     Wait,
     /// Nothing: the provider has what the operation wants, or a later one replaces it.
     Skip,
+    /// No call: the provider has another template with the name and the language, which is not from
+    /// Galley. It is a conflict.
+    Taken,
     /// A call.
     Call(Call),
 }
@@ -43,10 +48,10 @@ impl Session {
                 let skipped = store.skip_operation(self.fence, operation.id, self.now()).await?;
                 return Ok((Progress::Skipped, kept(skipped)?));
             }
-            Plan::Call(call) => call,
+            Plan::Taken => Err(taken()),
+            // Samples change no template: they are uploaded before the call counts as begun.
+            Plan::Call(call) => self.with_samples(call).await?,
         };
-        // Samples change no template: they are uploaded before the call counts as begun.
-        let call = self.with_samples(call).await?;
         let begun = store.begin_operation(self.fence, operation.id, self.now()).await?;
         let begun = kept(begun)?.filter(|it| it.operation.state == OperationState::Sending);
         let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
@@ -85,6 +90,9 @@ impl Session {
                 Some(current) => row = current,
                 None => return self.plan_create(operation, &template, run).await,
             }
+        }
+        if operation.operation.kind == OperationKind::Create {
+            return Ok(Plan::Taken);
         }
         let category = changed_category(&template, &row);
         let document = document::edit(&template.template, category);
@@ -174,4 +182,15 @@ impl Session {
         };
         Ok(outcome)
     }
+}
+
+/// The failure of a create whose name and language are taken, as the provider would tell it. A probe
+/// compares both contents.
+fn taken() -> CallFailure {
+    CallFailure::Exists(ProviderError {
+        code: 100,
+        subcode: Some(2_388_024),
+        title: None,
+        message: "The provider has another template with this name and language.".to_owned(),
+    })
 }

@@ -56,7 +56,11 @@ impl Session {
             return Ok(Err(failure));
         }
         // The token may not see the account any more: then nothing is known.
-        Ok(self.while_leased(self.upstream.check()).await?.map(|_| None))
+        let check = self.while_leased(self.upstream.check()).await?;
+        Ok(check.map(|_| None).map_err(|failure| match failure {
+            CallFailure::Gone(error) => CallFailure::Credentials(error),
+            failure => failure,
+        }))
     }
 
     /// What a look means for the operation. What was found is recorded in the mirror first.

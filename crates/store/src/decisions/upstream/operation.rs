@@ -84,6 +84,11 @@ pub(crate) fn operation_cutoff(at: Timestamp) -> Timestamp {
     at.checked_sub(SignedDuration::from_hours(24 * OPERATION_DAYS)).unwrap_or(Timestamp::MIN)
 }
 
+/// The order of open operations, as SQL: those that are held come last, so that they do not keep others
+/// from being read.
+pub(crate) const DUE_FIRST: &str =
+    "CASE WHEN o.state = 'held' THEN coalesce(o.held_until, 9000000000000000) ELSE 0 END, o.id";
+
 /// The operation in a row.
 pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreError> {
     let reason = row.optional("held_reason", |word: String| HeldReason::parse(&word))?;

@@ -147,6 +147,10 @@ fn push(
 }
 
 fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAction, &'static str> {
+    // Its outcome could be the content of the account, which would replace what is accepted.
+    if provided.operations.iter().any(|it| it.operation.state.is_uncertain()) {
+        return Err("A call about the template is being made. Try again in a minute.");
+    }
     match provided.present() {
         None => Err("The provider does not have the template."),
         Some(row) if row.drifted => Ok(PlannedAction::Accept(Box::new(row.clone()))),

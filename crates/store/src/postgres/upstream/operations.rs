@@ -14,7 +14,7 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
         operation as decode, operation_cutoff, stored_error,
     },
     postgres::{
@@ -52,7 +52,8 @@ impl OperationStore for PostgresStore {
         account: AccountId,
         limit: usize,
     ) -> Result<Vec<StoredOperation>, StoreError> {
-        let condition = format!("o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY o.id LIMIT $2");
+        let condition =
+            format!("o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY {DUE_FIRST} LIMIT $2");
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = self.pools.read(&select(&condition), &[&key(account.get()), &limit]).await?;
         rows.iter().map(decode).collect()

@@ -15,7 +15,7 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
         operation as decode, operation_cutoff, stored_error,
     },
     sqlite::{
@@ -53,7 +53,8 @@ impl OperationStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<StoredOperation>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let condition = format!("o.account_id = ?1 AND {FIRST_OPERATIONS} ORDER BY o.id LIMIT ?2");
+        let condition =
+            format!("o.account_id = ?1 AND {FIRST_OPERATIONS} ORDER BY {DUE_FIRST} LIMIT ?2");
         self.readers.read(|connection| find(connection, &condition, &[&key(account.get()), &limit]))
     }
 
