@@ -25,7 +25,10 @@ use crate::harness::{
 };
 
 /// Operations without authentication.
-const PUBLIC: [&str; 12] = [
+const PUBLIC: [&str; 14] = [
+    // The signature of the app is their credential.
+    "confirmProviderHook",
+    "receiveProviderHook",
     "listProblems",
     "showDocs",
     "showDocsFile",

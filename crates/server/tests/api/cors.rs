@@ -154,7 +154,8 @@ async fn a_page_can_send_and_read_every_header_that_the_api_describes() {
     let safe = ["cache-control", "content-length", "content-type"];
     assert!(sent.contains(&"authorization".to_owned()) && sent.contains(&"traceparent".to_owned()));
     let (mut parameters, mut headers) = (0, 0);
-    for operation in all_operations() {
+    // Providers call the address of webhooks, pages do not.
+    for operation in all_operations().filter(|it| it.id() != "receiveProviderHook") {
         let name = operation.name();
         let method = operation.method.as_str().to_lowercase();
         assert!(methods.contains(&method), "{name}");
