@@ -61,7 +61,7 @@ class Provider:
         found, after = {}, 0
         while page := self.call("GET", f"/events?limit=100&after={after}")["data"]:
             for event in page:
-                found.setdefault(event["name"], []).append(event["type"])
+                found.setdefault(event["data"]["name"], []).append(event["type"])
             after = page[-1]["seq"]
         return found
 
@@ -85,16 +85,16 @@ def operation(service):
 def main():
     freezes = int(os.environ.get("GALLEY_FREEZES", "4"))
     with tempfile.TemporaryDirectory() as work:
-        provider = Provider(work)
-        services = [Service(work, 0, SETTINGS)]
-        scopes = "read,write,review,upstream"
-        command("account", "create", "shop", "--rulebook", "whatsapp", "--key", KEY, "--token", TOKEN, "--scopes", scopes)
-        command(
-            "upstream", "connect", "shop", "--base-url", f"{provider.ready['url']}/v23.0",
-            "--waba", provider.ready["waba_id"], "--token-file", "-", text=provider.ready["token"],
-        )
-        services.append(Service(work, 1, SETTINGS))
+        provider, services = Provider(work), []
         try:
+            services.append(Service(work, 0, SETTINGS))
+            command("account", "create", "shop", "--rulebook", "whatsapp", "--key", KEY)
+            command("token", "create", "shop", "--secret", TOKEN, "--scopes", "read,write,upstream")
+            command(
+                "upstream", "connect", "shop", "--base-url", f"{provider.ready['url']}/v23.0",
+                "--waba", provider.ready["waba_id"], "--token-file", "-", text=provider.ready["token"],
+            )
+            services.append(Service(work, 1, SETTINGS))
             check(provider, services, freezes)
         finally:
             for process in [provider.process, *(service.process for service in services)]:

@@ -205,7 +205,7 @@ pub(crate) struct CredentialChoice {
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Scopes of a token, separated by commas: read, write, review, webhooks, credentials, audit,
-    /// emulator (default: the first four; when rotating, those of the old one).
+    /// emulator, upstream (default: the first four; when rotating, those of the old one).
     #[arg(long, value_name = "LIST")]
     pub(crate) scopes: Option<String>,
     /// Lifetime, such as 90d or 12h (default: unlimited; when rotating, that of the old one).
