@@ -197,7 +197,8 @@ pub(crate) fn called(
             let known = before.filter(|before| before.id == created.id).cloned();
             dirty(known.or_else(|| Some(new_row(created, local?, at)))?)
         }
-        CallDone::Edited => dirty(before?.clone()),
+        // The provider has taken the content of the account; the read tells if that is not so.
+        CallDone::Edited => dirty(MirroredTemplate { drifted: false, ..before?.clone() }),
         CallDone::Deleted => Some(MirroredTemplate {
             template: None,
             gone_at: Some(at),
