@@ -45,6 +45,7 @@ export const template = {
   values: 'Fill in values',
   valuesLead: (/** @type {number} */ version) => `Renders version ${version}, the live one. Nothing is sent or stored.`,
   notLive: 'No version is live, so there is nothing to render. Approve a version, or end the hold.',
+  notLiveThere: 'No version is live, so there is nothing to render. A version is live while the provider shows it as approved, with the same content.',
   noValues: 'This template has no placeholders.',
   asFields: 'Fields',
   asJson: 'JSON',

@@ -167,7 +167,7 @@ export function valuesCard(shared) {
     changed: () => void load(),
     view: () => html`<section class="card" aria-labelledby="values-title">
       <header class="card-head"><h2 id="values-title">${t.values}</h2>${live ? html`<span class="quiet">${t.valuesLead(live.version)}</span>` : nothing}</header>
-      ${live ? html`<div class="card-body values">${inputs()}${result()}</div>${output()}` : html`<p class="card-body quiet">${t.notLive}</p>`}
+      ${live ? html`<div class="card-body values">${inputs()}${result()}</div>${output()}` : html`<p class="card-body quiet">${shared.template.upstream ? t.notLiveThere : t.notLive}</p>`}
     </section>`,
   };
 }
