@@ -1,5 +1,7 @@
 //! A store for tests: faults are injected into a real one.
 
+mod planted;
+
 use std::{
     collections::HashMap,
     future::{Future, pending},
@@ -47,6 +49,8 @@ use crate::{
     WebhookStore, WebhooksWithWork,
 };
 
+pub use self::planted::PlantedError;
+
 /// A fault in a method of the store.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
@@ -83,6 +87,7 @@ pub struct Faults {
     released: Notify,
     /// Number of calls that hang.
     hanging: watch::Sender<usize>,
+    planted: Mutex<Option<PlantedError>>,
 }
 
 /// A call that hangs.
@@ -111,6 +116,15 @@ impl Faults {
         let mut faults = self.active();
         faults.retain(|(name, _)| *name != method);
         faults.push((method, fault));
+    }
+
+    /// Plants an error for as long as the store is in use.
+    pub fn plant(&self, error: PlantedError) {
+        *self.planted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    fn planted(&self) -> Option<PlantedError> {
+        *self.planted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How often a method was called.
@@ -172,10 +186,20 @@ impl Faults {
     }
 }
 
-/// Implements the methods of the traits, each with its fault.
+/// Implements the methods of the traits, each with its fault. The function after `=>` is called instead
+/// of the method.
 macro_rules! with_faults {
+    (@forward $store:ident $method:ident($($argument:ident),*)) => {
+        $store.inner.$method($($argument),*)
+    };
+    (@forward $store:ident $method:ident($($argument:ident),*) $instead:path) => {
+        $instead(&*$store.inner, $store.faults.planted(), $($argument),*)
+    };
     ($($subject:ident {
-        $($method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*) -> $output:ty;)+
+        $(
+            $method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*)
+            -> $output:ty $(=> $instead:path)?;
+        )+
         $(@ $($plain:tt)+)?
     })+) => {
         $(impl $subject for FaultyStore {
@@ -193,7 +217,9 @@ macro_rules! with_faults {
                 {
                     Box::pin(async move {
                         self.faults.inject(stringify!($method)).await?;
-                        let result = self.inner.$method($($argument),*).await;
+                        let store = self;
+                        let result =
+                            with_faults!(@forward store $method($($argument),*) $($instead)?).await;
                         self.faults.hold_back(stringify!($method)).await;
                         result
                     })
@@ -306,7 +332,8 @@ with_faults! {
         connections_with_work(
             at: Timestamp, sweep_interval: SignedDuration, calls_per_hour: u32
         ) -> UpstreamWork;
-        lease_connection(account: AccountId, at: Timestamp, until: Timestamp) -> Option<Lease>;
+        lease_connection(account: AccountId, at: Timestamp, until: Timestamp)
+        -> Option<Lease> => planted::lease_connection;
         extend_lease(fence: Fence, until: Timestamp) -> Fenced<()>;
         release_connection(fence: Fence) -> Fenced<()>;
         take_call(
@@ -345,10 +372,11 @@ with_faults! {
         operation_template(
             account: AccountId, template: TemplateId, version: u64
         ) -> Option<StoredTemplate>;
-        begin_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
+        begin_operation(fence: Fence, id: u64, at: Timestamp)
+        -> Fenced<Option<StoredOperation>> => planted::begin_operation;
         record_call(
             fence: Fence, id: u64, outcome: Result<CallDone, CallFailure>, at: Timestamp
-        ) -> Fenced<Option<StoredOperation>>;
+        ) -> Fenced<Option<StoredOperation>> => planted::record_call;
         record_probe(
             fence: Fence, id: u64, found: ProbeResult, at: Timestamp
         ) -> Fenced<Option<StoredOperation>>;
