@@ -300,7 +300,11 @@ impl Operation {
             }
             (ProbeResult::Failed(failure), _) => {
                 let error = failure.error().cloned().or(error);
-                let rest = failure.rest().or(failure.error().map(|_| PROBE_INTERVAL));
+                let rest = match &failure {
+                    // The whole connection rests, and a new token or a person ends that.
+                    CallFailure::Credentials(_) | CallFailure::Restricted(_) => None,
+                    failure => failure.rest().or(failure.error().map(|_| PROBE_INTERVAL)),
+                };
                 match rest.map(|rest| later(now, rest)) {
                     Some(until) => self.moved(OperationState::Unknown, Some(until), error),
                     None => self.backing_off(OperationState::Unknown, error, now),

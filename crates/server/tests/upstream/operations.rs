@@ -283,6 +283,30 @@ async fn an_expired_token_holds_all_operations_and_a_new_one_continues_them() {
 }
 
 #[tokio::test]
+async fn a_new_token_continues_a_probe_that_the_former_one_could_not_make() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    connected.create(&order("order_shipped")).await;
+    connected.lose(Post, Loss::Response);
+    connected.try_step().await;
+    assert_eq!(connected.states().await, [Unknown]);
+    let fault = json!({"times": 1, "kind": "error", "code": 190, "call": "list"});
+    connected.emulator().add_fault(&fault).await;
+    connected.advance(Duration::from_secs(2));
+    connected.try_step().await;
+    assert_eq!(connected.states().await, [Unknown]);
+    connected.advance(Duration::from_mins(1));
+    assert!(!connected.has_work().await, "no call is made before the token is replaced");
+    let by = galley_store::Author::operator(connected.service.clock.now());
+    let change = ConnectionChange::Token(connected.sealed(TOKEN), None);
+    connected.service.store.change_connection(connected.account, change, by).await.unwrap();
+    assert!(connected.has_work().await);
+    connected.step().await;
+    assert_eq!(connected.states().await, [Done]);
+    assert_eq!(connected.take_count(Post), 1);
+}
+
+#[tokio::test]
 async fn operations_that_a_token_held_continue_after_another_failure_and_a_success() {
     let connected = Connected::start().await;
     let fault = json!({"times": 1, "kind": "error", "code": 190, "call": "create"});

@@ -126,6 +126,8 @@ fn a_probe_that_fails_leaves_the_outcome_unknown_and_waits() {
     for failure in failures() {
         let seconds = match failure.as_str() {
             "not_sent" | "unknown" => 2,
+            // The connection rests, until the token is replaced or a person resumes it.
+            "credentials" | "restricted" => 2,
             "throttled" => 420,
             _ => 15 * 60,
         };
