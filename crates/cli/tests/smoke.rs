@@ -49,6 +49,7 @@ mod smoke {
     mod terminal;
     mod upstream;
     mod upstream_hooks;
+    mod upstream_paging;
     mod webhook_test;
     mod webhooks;
 }
