@@ -1,169 +1,308 @@
-//! The worker is killed at every point of an operation while responses of the provider are lost: each
-//! operation is made once, and none is lost.
+//! The worker is killed at every write while responses of the provider are lost, and while the provider
+//! throttles calls or does not accept the token: each operation is made once, and none is lost.
 
-use std::{collections::BTreeMap, time::Duration};
+mod wanted;
 
-use galley_domain::{id::TemplateId, upstream::OperationState};
-use galley_store::testing::Fault;
+use std::{collections::BTreeSet, time::Duration};
+
+use galley_domain::upstream::OperationState;
+use galley_server::Clock as _;
+use galley_store::{
+    Author, ConnectionChange, DegradedReason,
+    testing::{Fault, PlantedError},
+};
+use galley_upstream::Method;
+use jiff::SignedDuration;
 use serde_json::json;
 
+use self::wanted::{Needed, Wanted};
 use super::{
     connected::Connected,
+    provider::Loss,
     rng::{Rng, scale},
 };
-use crate::sandbox::emulator::order;
+use crate::sandbox::emulator::TOKEN;
 
-/// Where a worker is killed: before a write of the store begins, or after it is committed.
-const KILL_POINTS: [(&str, Fault); 9] = [
-    ("take_call", Fault::Held),
-    ("begin_operation", Fault::Hangs),
-    ("begin_operation", Fault::Held),
-    ("record_call", Fault::Hangs),
-    ("record_call", Fault::Hangs),
-    ("record_call", Fault::Held),
-    ("record_probe", Fault::Hangs),
-    ("record_probe", Fault::Held),
-    ("record_read", Fault::Hangs),
+/// The writes of the worker. It is killed before each of them begins, and after it is committed.
+const WRITES: [&str; 16] = [
+    "lease_connection",
+    "extend_lease",
+    "release_connection",
+    "take_call",
+    "set_degraded",
+    "record_token_expiry",
+    "begin_sweep",
+    "record_page",
+    "finish_sweep",
+    "record_read",
+    "record_absent",
+    "begin_operation",
+    "record_call",
+    "record_probe",
+    "release_operations",
+    "skip_operation",
 ];
 
-/// How many operations are queued before the next kill.
-const OPERATIONS_PER_KILL: usize = 4;
+/// The writes around a call. Every other kill is at one of them.
+const CALL_WRITES: [&str; 4] = ["take_call", "begin_operation", "record_call", "record_probe"];
 
 /// Longer than a lease.
 const LEASE_EXPIRED: Duration = Duration::from_mins(3);
 
-/// The templates that the account has, and what was asked for.
-#[derive(Default)]
-struct Wanted {
-    /// The id and the text of each template, by name.
-    templates: BTreeMap<String, (TemplateId, String)>,
-    created: usize,
-    edited: usize,
-    deleted: usize,
+/// Operations that are not settled after this time never will be.
+const MAX_SETTLE_TIME: Duration = Duration::from_hours(2);
+
+/// Nor will those that are not settled after so many steps of the worker.
+const MAX_SETTLE_STEPS: usize = 200;
+
+/// How soon operations are settled after faults have ended.
+const SETTLE_TIME: Duration = Duration::from_secs(90);
+
+const SWEEP_INTERVAL: Duration = Duration::from_mins(15);
+
+/// Where the worker is killed: before a write, or after it is committed.
+type KillPoint = (&'static str, Fault);
+
+/// What a run has done and found.
+#[derive(Debug, Default)]
+struct Report {
+    kills: usize,
+    /// The writes at which the worker was killed, and whether they were committed.
+    points: BTreeSet<(&'static str, bool)>,
+    operations: usize,
+    /// The operations that were open when the faults ended.
+    open: Vec<OperationState>,
+    settled: Duration,
+    violations: Vec<String>,
 }
 
-impl Wanted {
-    fn operations(&self) -> usize {
-        self.created + self.edited + self.deleted
+struct CrashTest {
+    connected: Connected,
+    rng: Rng,
+    wanted: Wanted,
+    /// The write at which the worker will be killed.
+    armed: &'static str,
+    report: Report,
+}
+
+impl CrashTest {
+    /// Kills the worker so many times, ends the faults, and compares the provider with what was wanted.
+    async fn run(kills: usize, planted: Option<PlantedError>) -> Report {
+        let connected = Connected::start().await;
+        if let Some(error) = planted {
+            connected.store_faults.plant(error);
+        }
+        let (rng, wanted) = (Rng::new(21), Wanted::default());
+        let report = Report::default();
+        let mut test = Self { connected, rng, wanted, armed: "", report };
+        test.add_faults().await;
+        if let Err(violation) = test.kill_often(kills).await {
+            test.report.violations.push(violation);
+        }
+        test.report.operations = test.wanted.operations();
+        test.report
     }
 
-    /// Changes templates of the account, each in one way.
-    async fn change(&mut self, connected: &Connected, rng: &mut Rng) {
-        let mut changed: Vec<String> = Vec::new();
-        while changed.len() < OPERATIONS_PER_KILL {
-            let existing = self.templates.keys().nth(rng.below(self.templates.len().max(1)));
-            match existing.filter(|name| !changed.contains(*name)).cloned() {
-                Some(name) if rng.percent(55) => {
-                    self.edit(connected, &name).await;
-                    changed.push(name);
-                }
-                Some(name) if self.templates.len() > 20 && rng.percent(30) => {
-                    self.delete(connected, &name).await;
-                    changed.push(name);
-                }
-                _ => changed.push(self.create(connected).await),
+    async fn kill_often(&mut self, kills: usize) -> Result<(), String> {
+        let mut round = 0;
+        while self.report.kills < kills {
+            self.round(kill_point(round)).await?;
+            round += 1;
+        }
+        self.leave_open_operations().await;
+        let open = self.connected.open_operations().await;
+        self.report.open = open.iter().map(|it| it.operation.state).collect();
+        self.end_faults().await;
+        self.report.settled = self.settle().await?;
+        if self.report.settled > SETTLE_TIME {
+            let violation = format!("settled only after {:?}", self.report.settled);
+            self.report.violations.push(violation);
+        }
+        let violations = self.wanted.violations(&self.connected).await;
+        self.report.violations.extend(violations);
+        Ok(())
+    }
+
+    /// Leaves operations whose outcome is unknown and that cannot be probed, because the provider does
+    /// not accept the token, some that are held, and one whose worker is killed.
+    async fn leave_open_operations(&mut self) {
+        self.connected.lose(Method::Post, Loss::Response);
+        self.wanted.change(&self.connected, &mut self.rng, Some(Needed::Create)).await;
+        self.step().await;
+        self.connected.advance(Duration::from_secs(2));
+        for call in ["list", "create"] {
+            let fault = json!({"call": call, "times": 1, "kind": "error", "code": 190});
+            self.connected.emulator().add_fault(&fault).await;
+        }
+        self.step().await;
+        self.wanted.change(&self.connected, &mut self.rng, Some(Needed::Create)).await;
+        self.step().await;
+        self.arm(("record_call", Fault::Hangs));
+        self.step().await;
+    }
+
+    async fn add_faults(&self) {
+        let emulator = self.connected.emulator();
+        for call in ["create", "edit", "delete"] {
+            for (kind, share) in [("close_after_commit", 0.1), ("close_before", 0.05)] {
+                emulator.add_fault(&json!({"call": call, "share": share, "kind": kind})).await;
+            }
+        }
+        for call in ["create", "edit", "delete", "list", "read"] {
+            for (code, share) in [(2, 0.05), (190, 0.01), (80_008, 0.01)] {
+                let fault = json!({"call": call, "share": share, "kind": "error", "code": code});
+                emulator.add_fault(&fault).await;
             }
         }
     }
 
-    async fn create(&mut self, connected: &Connected) -> String {
-        self.created += 1;
-        let name = format!("order_{}", self.created);
-        let document = order(&name);
-        let id = connected.create(&document).await;
-        let text = document["components"][0]["text"].as_str().unwrap().to_owned();
-        self.templates.insert(name.clone(), (id, text));
-        name
+    /// Changes templates, and kills the worker once while it makes the operations.
+    async fn round(&mut self, point: KillPoint) -> Result<(), String> {
+        let needed = match point.0 {
+            "set_degraded" | "release_operations" => {
+                let code = if self.rng.percent(50) { 190 } else { 80_008 };
+                let code = if point.0 == "set_degraded" { code } else { 190 };
+                let fault = json!({"call": "create", "times": 1, "kind": "error", "code": code});
+                self.connected.emulator().add_fault(&fault).await;
+                Some(Needed::Create)
+            }
+            "record_probe" => {
+                self.connected.lose(Method::Post, Loss::Response);
+                Some(Needed::Create)
+            }
+            "skip_operation" => Some(Needed::Revert),
+            "record_absent" => Some(Needed::DeleteEdited),
+            "begin_sweep" | "record_page" | "finish_sweep" => {
+                self.connected.advance(SWEEP_INTERVAL);
+                None
+            }
+            "record_token_expiry" => {
+                self.connected.advance(Duration::from_hours(24));
+                None
+            }
+            _ => None,
+        };
+        self.wanted.change(&self.connected, &mut self.rng, needed).await;
+        self.arm(point);
+        self.settle().await?;
+        self.connected.store_faults.clear();
+        Ok(())
     }
 
-    async fn edit(&mut self, connected: &Connected, name: &str) {
-        self.edited += 1;
-        let (id, text) = self.templates.get_mut(name).unwrap();
-        *text = format!("Hi {{{{1}}}}, this is the text number {} of it.", self.edited);
-        let mut document = order(name);
-        document["components"][0]["text"] = json!(text);
-        connected.edit(*id, &document).await;
+    /// Kills the worker at this point.
+    fn arm(&mut self, (write, fault): KillPoint) {
+        self.armed = write;
+        self.connected.store_faults.set(write, fault);
     }
 
-    async fn delete(&mut self, connected: &Connected, name: &str) {
-        self.deleted += 1;
-        let (id, _) = self.templates.remove(name).unwrap();
-        connected.delete(id).await;
+    /// Lets the worker make a step, in which it may be killed.
+    async fn step(&mut self) {
+        let faults = &self.connected.store_faults;
+        let is_committed = tokio::select! {
+            biased;
+            () = faults.hanging(1) => false,
+            () = faults.held() => true,
+            () = self.connected.try_step() => return,
+        };
+        faults.clear();
+        self.report.kills += 1;
+        self.report.points.insert((self.armed, is_committed));
+        self.connected.advance(LEASE_EXPIRED);
     }
-}
 
-/// Lets the worker begin, and kills it at this point. Returns whether it came there.
-async fn kill_at(connected: &Connected, point: (&'static str, Fault)) -> bool {
-    let faults = &connected.store_faults;
-    faults.set(point.0, point.1);
-    let killed = tokio::select! {
-        biased;
-        () = faults.hanging(1) => true,
-        () = faults.held() => true,
-        () = connected.try_step() => false,
-    };
-    faults.clear();
-    if killed {
-        connected.advance(LEASE_EXPIRED);
-    }
-    killed
-}
-
-/// Lets the worker work until all operations are settled. Returns how long that took.
-async fn settle(connected: &Connected) -> Duration {
-    let mut waited = Duration::ZERO;
-    while !connected.open_operations().await.is_empty() {
-        if connected.has_work().await {
-            connected.try_step().await;
+    /// Lets the worker work until all operations are settled. Returns how long that took.
+    async fn settle(&mut self) -> Result<Duration, String> {
+        let (mut waited, mut steps) = (Duration::ZERO, 0);
+        while !self.connected.open_operations().await.is_empty() {
+            if waited > MAX_SETTLE_TIME || steps > MAX_SETTLE_STEPS {
+                let open = self.connected.open_operations().await;
+                return Err(format!("never settled: {open:?}"));
+            }
+            let wait = self.wait_for_work().await;
+            if wait.is_zero() {
+                self.step().await;
+                steps += 1;
+            }
+            let wait = wait.max(Duration::from_secs(1));
+            self.connected.advance(wait);
+            waited += wait;
+            // A person may replace the token before the next probe shows that it is accepted.
+            if self.degraded().await == Some(DegradedReason::Credentials) && self.rng.percent(50) {
+                self.replace_token().await;
+            }
         }
-        connected.advance(Duration::from_secs(1));
-        waited += Duration::from_secs(1);
-        assert!(waited < Duration::from_hours(2), "{:?}", connected.open_operations().await);
+        Ok(waited)
     }
-    waited
+
+    /// How long the worker has nothing to do.
+    async fn wait_for_work(&self) -> Duration {
+        let (store, now) = (&self.connected.service.store, self.connected.service.clock.now());
+        let interval = SignedDuration::try_from(SWEEP_INTERVAL).unwrap();
+        let work = store.connections_with_work(now, interval, 5_000).await.unwrap();
+        match work.next_at {
+            _ if !work.now.is_empty() => Duration::ZERO,
+            Some(next_at) => Duration::try_from(next_at.duration_since(now)).unwrap(),
+            None => Duration::from_secs(1),
+        }
+    }
+
+    async fn degraded(&self) -> Option<DegradedReason> {
+        let connection = self.connected.service.store.connection(self.connected.account).await;
+        connection.unwrap().unwrap().degraded.map(|it| it.reason)
+    }
+
+    async fn replace_token(&self) {
+        let by = Author::operator(self.connected.service.clock.now());
+        let change = ConnectionChange::Token(self.connected.sealed(TOKEN), None);
+        let store = &self.connected.service.store;
+        assert!(store.change_connection(self.connected.account, change, by).await.unwrap());
+    }
+
+    /// Ends all faults: the token is replaced, and the rest that the provider asked for is over.
+    async fn end_faults(&mut self) {
+        self.connected.store_faults.clear();
+        self.connected.clear_faults().await;
+        self.replace_token().await;
+        if self.degraded().await == Some(DegradedReason::Throttle) {
+            let wait = self.wait_for_work().await;
+            self.connected.advance(wait);
+        }
+    }
 }
 
-/// `GALLEY_UPSTREAM_KILLS=500` makes it longer: 2,000 operations.
+/// Where the worker is killed in a round: every other time around a call.
+fn kill_point(round: usize) -> KillPoint {
+    let writes = if round.is_multiple_of(2) { &CALL_WRITES[..] } else { &WRITES[..] };
+    let turn = round / 2;
+    let is_committed = (turn / writes.len()) % 2 == 1;
+    (writes[turn % writes.len()], if is_committed { Fault::Held } else { Fault::Hangs })
+}
+
+/// `GALLEY_UPSTREAM_KILLS=500` makes it longer: more than 2,000 operations.
 #[tokio::test]
 async fn operations_are_made_once_although_the_worker_is_killed_and_responses_are_lost() {
-    let connected = Connected::start().await;
-    let (mut rng, mut wanted, mut kills) = (Rng::new(21), Wanted::default(), 0);
-    for call in ["create", "edit", "delete"] {
-        for (kind, share) in [("close_after_commit", 0.1), ("close_before", 0.05)] {
-            let fault = json!({"call": call, "share": share, "kind": kind});
-            connected.emulator().add_fault(&fault).await;
-        }
-    }
-    for call in ["create", "edit", "delete", "list", "read"] {
-        let fault = json!({"call": call, "share": 0.05, "kind": "error", "code": 2});
-        connected.emulator().add_fault(&fault).await;
-    }
-    let intended_kills = scale("GALLEY_UPSTREAM_KILLS", 60);
-    while kills < intended_kills {
-        wanted.change(&connected, &mut rng).await;
-        let point = KILL_POINTS[rng.below(KILL_POINTS.len())];
-        kills += usize::from(kill_at(&connected, point).await);
-        settle(&connected).await;
-    }
-    // The last operations are still open when the faults end.
-    wanted.change(&connected, &mut rng).await;
-    kills += usize::from(kill_at(&connected, ("record_call", Fault::Hangs)).await);
-    connected.clear_faults().await;
-    let settled = settle(&connected).await;
-    println!("{kills} kills, {} operations, settled in {settled:?}", wanted.operations());
-    assert!(settled <= Duration::from_secs(90), "{settled:?}");
+    let report = CrashTest::run(scale("GALLEY_UPSTREAM_KILLS", 64), None).await;
+    let Report { kills, points, operations, open, settled, violations } = report;
+    let count = points.len();
+    println!("{kills} kills at {count} points, {operations} operations");
+    println!("{open:?} settled in {settled:?}");
+    assert!(!open.is_empty(), "no operation was open when the faults ended");
+    assert!(violations.is_empty(), "{violations:#?}");
+    let never: Vec<_> = WRITES.iter().filter(|it| !points.iter().any(|at| at.0 == **it)).collect();
+    assert!(never.is_empty(), "never killed at {never:?}");
+}
 
-    let mut names = connected.provided().await;
-    names.sort_unstable();
-    assert_eq!(names, wanted.templates.keys().cloned().collect::<Vec<_>>());
-    for mirrored in connected.mirrored().await.iter().filter(|it| it.is_present()) {
-        let text = connected.provided_text(&mirrored.id).await;
-        assert_eq!(text, wanted.templates[&mirrored.name].1, "{}", mirrored.name);
-    }
-    let events = connected.provider_events().await;
-    let count = |kind: &str| events.iter().filter(|it| **it == kind).count();
-    let made = ["template.created", "template.edited", "template.deleted"].map(count);
-    assert_eq!(made, [wanted.created, wanted.edited, wanted.deleted]);
-    let states = connected.states().await;
-    assert!(states.iter().all(|it| *it == OperationState::Done), "{states:?}");
+#[tokio::test]
+async fn the_crash_test_finds_a_claim_that_is_committed_after_the_call() {
+    let report = CrashTest::run(40, Some(PlantedError::ClaimAfterCall)).await;
+    let is_found = |it: &String| it.contains("times template.edited at the provider");
+    assert!(report.violations.iter().any(is_found), "{report:#?}");
+}
+
+#[tokio::test]
+async fn the_crash_test_finds_a_call_that_is_made_again_without_a_probe() {
+    let report = CrashTest::run(40, Some(PlantedError::RetryWithoutProbe)).await;
+    let is_found =
+        |it: &String| it.contains("never settled") || it.contains("at the provider, not");
+    assert!(report.violations.iter().any(is_found), "{report:#?}");
 }
