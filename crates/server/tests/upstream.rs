@@ -2,6 +2,7 @@
 //! account, called in process.
 
 mod adopt;
+mod budget;
 mod connected;
 mod crashes;
 mod graph;

@@ -339,6 +339,7 @@ with_faults! {
         take_call(
             fence: Fence, kind: CallKind, is_sweep: bool, calls_per_hour: u32, at: Timestamp
         ) -> Fenced<CallPermit>;
+        rest_calls(fence: Fence, rest: SignedDuration, at: Timestamp) -> Fenced<()>;
         set_degraded(
             fence: Fence,
             degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,

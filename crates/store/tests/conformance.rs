@@ -51,6 +51,7 @@ mod conformance {
     pub(crate) mod uploads;
     pub(crate) mod upstream;
     pub(crate) mod upstream_accept;
+    pub(crate) mod upstream_calls;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
     pub(crate) mod upstream_submission;
@@ -302,6 +303,11 @@ macro_rules! conformance {
                 templates_are_listed_by_their_state_at_the_provider,
                 settled_operations_are_deleted_except_the_newest_of_a_template,
                 a_template_that_changed_within_the_second_of_its_read_is_read_again,
+            }
+            upstream_calls {
+                calls_rest_as_long_as_the_provider_asks_for,
+                a_worker_without_its_lease_does_not_let_calls_rest,
+                a_connection_rests_for_each_reason_that_prevents_a_call,
             }
             upstream_mirror {
                 an_unknown_template_is_imported_as_it_was_received,

@@ -118,18 +118,11 @@ impl<T: Transport> GraphUpstream<T> {
     /// Makes an exchange. A response that is not one of success is a failure.
     async fn call(&self, kind: CallKind, request: Request) -> Result<Response, CallFailure> {
         let response = self.transport.exchange(request).await.map_err(not_exchanged)?;
-        let usage = self.usage_of(&response);
+        let usage = response.usage(self.dialect.waba());
         if usage.is_some() {
             *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
         }
         if response.is_success() { Ok(response) } else { Err(self.failure(kind, &response)) }
-    }
-
-    fn usage_of(&self, response: &Response) -> Option<Usage> {
-        let account = response.header("x-business-use-case-usage");
-        let account = account.and_then(|it| Usage::read(it, self.dialect.waba()));
-        let app = response.header("x-app-usage").and_then(Usage::read_app);
-        account.into_iter().chain(app).reduce(Usage::or_more)
     }
 
     /// What a response without a result means: an error, or a body that was cut off.
@@ -141,7 +134,7 @@ impl<T: Transport> GraphUpstream<T> {
         let app_secret = app_secret.map_or("", Secret::expose);
         let secrets = [self.token.expose(), app_secret, &proof, &proof_of_app];
         let error = GraphErrorBody::read(&response.body, &secrets);
-        classify(kind, response.status, error, self.usage_of(response))
+        classify(kind, response.status, error, response.usage(self.dialect.waba()))
     }
 
     /// The fields of a template.

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use galley_domain::upstream::CallKind;
+use galley_domain::upstream::{CallKind, Usage};
 use jiff::SignedDuration;
 use url::Url;
 
@@ -94,6 +94,14 @@ impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// How much of the budget of calls of an account at the provider is used, if the headers tell.
+    pub fn usage(&self, waba: &str) -> Option<Usage> {
+        let account = self.header("x-business-use-case-usage");
+        let account = account.and_then(|it| Usage::read(it, waba));
+        let app = self.header("x-app-usage").and_then(Usage::read_app);
+        account.into_iter().chain(app).reduce(Usage::or_more)
     }
 
     /// Whether the status is one of success.

@@ -1,4 +1,5 @@
-//! Counts each call before it is made, under the lease of the session.
+//! Counts each call before it is made, under the lease of the session, and rests when the provider says
+//! that its budget is almost used up.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -6,9 +7,10 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use galley_domain::upstream::Usage;
 use galley_store::{CallPermit, Fence, Fenced, Store};
 use galley_upstream::{Request, Response, Transport, TransportError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::Clock;
 
@@ -18,6 +20,8 @@ pub(super) struct BudgetedTransport {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) fence: Fence,
+    /// The account at the provider, whose usage the responses tell.
+    pub(super) waba: String,
     pub(super) calls_per_hour: u32,
     pub(super) state: Arc<BudgetState>,
 }
@@ -59,6 +63,18 @@ impl BudgetState {
     }
 }
 
+impl BudgetedTransport {
+    /// Lets all instances rest. The response that asks for it is used.
+    async fn rest(&self, rest: SignedDuration) {
+        match self.store.rest_calls(self.fence, rest, self.clock.now()).await {
+            Ok(Fenced::Done(())) => {}
+            Ok(Fenced::LeaseLost) => self.state.lost.store(true, Ordering::Relaxed),
+            // The response of the next call asks for it again.
+            Err(error) => tracing::warn!(%error, "the rest of a connection was not stored"),
+        }
+    }
+}
+
 #[async_trait]
 impl Transport for BudgetedTransport {
     async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
@@ -79,6 +95,10 @@ impl Transport for BudgetedTransport {
             Err(error) => return Err(TransportError::NotSent(error.to_string())),
         }
         state.calls.fetch_add(1, Ordering::Relaxed);
-        self.inner.exchange(request).await
+        let response = self.inner.exchange(request).await?;
+        if let Some(rest) = response.usage(&self.waba).and_then(Usage::rest) {
+            self.rest(rest).await;
+        }
+        Ok(response)
     }
 }

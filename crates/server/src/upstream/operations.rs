@@ -15,7 +15,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use galley_domain::upstream::{CallFailure, OperationKind, OperationState};
+use galley_domain::upstream::{CallFailure, CallKind, OperationKind, OperationState};
 use galley_store::StoredOperation;
 
 use self::subject::Identity;
@@ -104,7 +104,7 @@ impl Session {
         match failure {
             CallFailure::Throttled { .. } => match self.budget.take_refusal() {
                 // Creates have a limit of their own: edits and deletes may still be possible.
-                Some(_) if is_create => Ok(unknown_calls),
+                Some(_) if is_create && self.allows_edits().await? => Ok(unknown_calls),
                 Some(until) => Err(SyncError::NotBefore(until)),
                 None => Err(self.failed(failure).await?),
             },
@@ -119,6 +119,15 @@ impl Session {
             CallFailure::Gone(_) if is_create => Err(self.failed(failure).await?),
             _ => Ok(0),
         }
+    }
+
+    /// Whether the budget allows calls that are not creates.
+    async fn allows_edits(&self) -> Result<bool, SyncError> {
+        let connection = self.context.store.connection(self.connection.account).await?;
+        let calls_per_hour = self.context.settings.calls_per_hour;
+        let is_resting =
+            connection.is_none_or(|it| it.is_resting(CallKind::Edit, calls_per_hour, self.now()));
+        Ok(!is_resting)
     }
 
     async fn run_operation(

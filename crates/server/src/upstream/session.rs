@@ -154,6 +154,7 @@ impl Session {
             store: Arc::clone(&context.store),
             clock: Arc::clone(&context.clock),
             fence,
+            waba: connection.waba.clone(),
             calls_per_hour: context.settings.calls_per_hour,
             state: Arc::clone(&budget),
         };

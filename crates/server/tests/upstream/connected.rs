@@ -129,6 +129,11 @@ impl Connected {
         *self.provider.rewrite.lock().unwrap() = Some(Box::new(rewrite));
     }
 
+    /// Lets responses show that so many percent of the budget are used.
+    pub(crate) fn set_usage(&self, percent: u32) {
+        self.provider.usage.store(percent, Ordering::Relaxed);
+    }
+
     /// Loses the next exchange with this method.
     pub(crate) fn lose(&self, method: UpstreamMethod, loss: Loss) {
         self.provider.losses.lock().unwrap().push_back((method, loss));

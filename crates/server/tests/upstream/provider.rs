@@ -12,10 +12,12 @@ use std::{
 use async_trait::async_trait;
 use axum::body::{Body, to_bytes};
 use galley_upstream::{Method as UpstreamMethod, Request, Response, Transport, TransportError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::sandbox::emulator::Emulator;
+
+const USAGE: &str = "x-business-use-case-usage";
 
 /// Changes the body of a response.
 pub(super) type Rewrite = Box<dyn Fn(&str, &mut Value) + Send + Sync>;
@@ -40,6 +42,8 @@ pub(crate) struct Provider {
     pub(super) rewrite: Mutex<Option<Rewrite>>,
     /// The method of each exchange.
     pub(super) log: Mutex<Vec<UpstreamMethod>>,
+    /// The used part of the budget that responses show, in percent; 0 if it is that of the emulator.
+    pub(super) usage: AtomicU32,
     pub(super) losses: Mutex<VecDeque<(UpstreamMethod, Loss)>>,
     /// Notified when a response does not come.
     pub(super) hangs: Notify,
@@ -52,9 +56,19 @@ impl Provider {
             calls: AtomicU32::new(0),
             rewrite: Mutex::default(),
             log: Mutex::default(),
+            usage: AtomicU32::new(0),
             losses: Mutex::default(),
             hangs: Notify::new(),
         }
+    }
+
+    /// The header that tells this usage, and that the budget is available again in ten minutes.
+    fn usage_header(&self, percent: u32) -> String {
+        let usage = json!({
+            "type": "whatsapp_business_management", "call_count": percent,
+            "estimated_time_to_regain_access": 10,
+        });
+        json!({self.emulator.account.to_string(): [usage]}).to_string()
     }
 
     /// What happens to an exchange with this method.
@@ -97,7 +111,13 @@ impl Transport for Provider {
         let status = response.status().as_u16();
         let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
         let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), text(value))).collect();
+        let mut headers: Vec<(String, String)> =
+            headers.map(|(name, value)| (name.to_string(), text(value))).collect();
+        let percent = self.usage.load(Ordering::Relaxed);
+        if percent > 0 {
+            headers.retain(|(name, _)| name != USAGE);
+            headers.push((USAGE.to_owned(), self.usage_header(percent)));
+        }
         let body = to_bytes(response.into_body(), usize::MAX).await;
         let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
         let body = match &*self.rewrite.lock().unwrap() {

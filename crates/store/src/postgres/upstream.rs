@@ -128,6 +128,15 @@ impl UpstreamStore for PostgresStore {
         transact!(self, tx => calls::take(tx, fence, (kind, is_sweep), calls_per_hour, at))
     }
 
+    async fn rest_calls(
+        &self,
+        fence: Fence,
+        rest: SignedDuration,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => calls::rest(tx, fence, rest, at))
+    }
+
     async fn set_degraded(
         &self,
         fence: Fence,

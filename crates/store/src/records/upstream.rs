@@ -4,7 +4,7 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     template::quality::Quality,
     upstream::{
-        CallBudget, ProviderError, RemoteId, RemoteStatus, RemoteTemplate, SweepProgress,
+        CallBudget, CallKind, ProviderError, RemoteId, RemoteStatus, RemoteTemplate, SweepProgress,
         SweepVerdict, content::document_key,
     },
 };
@@ -92,6 +92,18 @@ pub struct UpstreamConnection {
     pub template_limit: Option<u64>,
     /// Until when a worker holds the lease.
     pub leased_until: Option<Timestamp>,
+}
+
+impl UpstreamConnection {
+    /// Whether no call of this kind is made now: a person paused the connection, it rests after a
+    /// failure or because the provider asked for it, or its budget is used up.
+    pub fn is_resting(&self, kind: CallKind, calls_per_hour: u32, at: Timestamp) -> bool {
+        let budget = CallBudget { calls_per_hour, ..self.budget.clone() };
+        let degraded_until = self.degraded.as_ref().and_then(|it| it.until);
+        self.paused_at.is_some()
+            || degraded_until.is_some_and(|until| at < until)
+            || budget.take(kind, at).is_err()
+    }
 }
 
 /// A walk over the list of templates that has begun and not ended.

@@ -124,6 +124,15 @@ impl UpstreamStore for SqliteStore {
             .await
     }
 
+    async fn rest_calls(
+        &self,
+        fence: Fence,
+        rest: SignedDuration,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.writer.write(move |batch| calls::rest(batch.connection(), fence, rest, at)).await
+    }
+
     async fn set_degraded(
         &self,
         fence: Fence,

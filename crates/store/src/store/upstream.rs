@@ -82,6 +82,15 @@ pub trait UpstreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Fenced<CallPermit>, StoreError>;
 
+    /// Makes no call for this long, or longer if calls already rest, because the provider says that
+    /// its budget is almost used up. Calls do not fail, so that the connection is not degraded.
+    async fn rest_calls(
+        &self,
+        fence: Fence,
+        rest: SignedDuration,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError>;
+
     /// Records why calls fail and until when none is made, or that they succeed again. An event tells
     /// of each change of the reason.
     async fn set_degraded(

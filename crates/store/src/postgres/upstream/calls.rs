@@ -1,7 +1,7 @@
 //! What calls tell about a connection, as SQL: its budget, why calls fail, and when the token expires.
 
 use galley_domain::upstream::{CallBudget, CallKind, ProviderError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{leased, leased_with_account};
 use crate::{
@@ -41,6 +41,21 @@ pub(super) async fn take(
     ];
     transaction.execute(update, values).await?;
     Ok(Fenced::Done(CallPermit::Granted))
+}
+
+/// Stores until when no call is made.
+pub(super) async fn rest(
+    transaction: &Transaction,
+    fence: Fence,
+    rest: SignedDuration,
+    at: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    let Some(leased) = leased(transaction, fence).await? else { return Ok(Fenced::LeaseLost) };
+    let rest_until = leased.budget.resting(rest, at).rest_until;
+    let update = "UPDATE upstream SET rest_until = $2 WHERE account_id = $1";
+    let values: Values<'_> = &[&key(fence.account.get()), &rest_until.map(millis)];
+    transaction.execute(update, values).await?;
+    Ok(Fenced::Done(()))
 }
 
 /// Stores why calls fail, or that they succeed.

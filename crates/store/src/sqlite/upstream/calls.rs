@@ -1,7 +1,7 @@
 //! SQL for what calls tell about a connection: its budget, why calls fail, and when the token expires.
 
 use galley_domain::upstream::{CallBudget, CallKind, ProviderError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::leased;
@@ -43,6 +43,21 @@ pub(super) fn take(
             budget.rest_until.map(millis),
         ])?;
     Ok(Fenced::Done(CallPermit::Granted))
+}
+
+/// Stores until when no call is made.
+pub(super) fn rest(
+    connection: &Connection,
+    fence: Fence,
+    rest: SignedDuration,
+    at: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    let Some(leased) = leased(connection, fence)? else { return Ok(Fenced::LeaseLost) };
+    let rest_until = leased.budget.resting(rest, at).rest_until;
+    connection
+        .prepare_cached("UPDATE upstream SET rest_until = ?2 WHERE account_id = ?1")?
+        .execute(params![key(fence.account.get()), rest_until.map(millis)])?;
+    Ok(Fenced::Done(()))
 }
 
 /// Stores why calls fail, or that they succeed.

@@ -1,0 +1,54 @@
+//! Calls to a provider whose budget is almost used up.
+
+use std::time::Duration;
+
+use galley_domain::upstream::{HeldReason, OperationState};
+use galley_server::upstream::SyncError;
+
+use super::connected::Connected;
+use crate::sandbox::emulator::order;
+
+#[tokio::test]
+async fn a_provider_whose_budget_is_almost_used_up_gets_no_call_before_the_rest_is_over() {
+    let connected = Connected::start().await;
+    for number in 0..10 {
+        connected.create(&order(&format!("order_{number}"))).await;
+    }
+    connected.set_usage(95);
+    connected.try_step().await;
+    assert_eq!(connected.take_calls(), 1, "the response of the first call asks for a rest");
+    let states = connected.states().await;
+    assert_eq!(states[0], OperationState::Done, "that response is used");
+    let held = states.iter().filter(|it| **it == OperationState::Held(HeldReason::Throttle));
+    assert!(held.count() <= 1, "the others wait as they are: {states:?}");
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    assert_eq!(connection.degraded, None);
+    for _ in 0..9 {
+        connected.advance(Duration::from_mins(1));
+        assert!(!connected.has_work().await);
+        connected.try_step().await;
+    }
+    assert_eq!(connected.take_calls(), 0);
+    connected.set_usage(94);
+    connected.advance(Duration::from_mins(1));
+    assert!(connected.has_work().await);
+    connected.step_until_settled().await;
+    assert!(connected.states().await.iter().all(|it| *it == OperationState::Done));
+    assert_eq!(connected.provided().await.len(), 10);
+}
+
+#[tokio::test]
+async fn a_sweep_rests_with_the_page_that_asks_for_it() {
+    let connected = Connected::start().await;
+    for number in 0..150 {
+        connected.emulator().create_named(&format!("order_{number}")).await;
+    }
+    connected.set_usage(100);
+    let rested = connected.sweep(true).await.unwrap_err();
+    assert!(matches!(rested, SyncError::NotBefore(_)), "{rested:?}");
+    assert_eq!((connected.take_calls(), connected.mirrored().await.len()), (1, 100));
+    connected.set_usage(1);
+    // A quarter of an hour later.
+    let report = connected.sweep(true).await.unwrap();
+    assert_eq!((report.seen, connected.take_calls()), (150, 1), "it continues after that page");
+}

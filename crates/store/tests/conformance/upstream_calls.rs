@@ -1,0 +1,72 @@
+//! Cases about rests that a provider asks for.
+
+use galley_domain::upstream::CallKind;
+use galley_store::{CallPermit, ConnectionChange, DegradedReason, Fenced};
+use jiff::SignedDuration;
+
+use super::{
+    emulator::{HOUR, MINUTE},
+    fixture::{Shared, noon},
+    upstream::{connect, connected, done, kinds, whatsapp},
+};
+
+pub(crate) async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let call = async |at| {
+        done(store.take_call(fence, CallKind::Read, false, 200, noon(at)).await.unwrap())
+    };
+    let rest = async |minutes, at| {
+        let rest = SignedDuration::from_mins(minutes);
+        done(store.rest_calls(fence, rest, noon(at)).await.unwrap());
+    };
+    assert_eq!(call(0).await, CallPermit::Granted);
+    rest(10, 0).await;
+    rest(1, MINUTE).await;
+    let until = noon(10 * MINUTE);
+    assert_eq!(call(10 * MINUTE - 1).await, CallPermit::NotBefore(until), "the longer one counts");
+    let interval = SignedDuration::from_mins(15);
+    done(store.release_connection(fence).await.unwrap());
+    let work = store.connections_with_work(noon(MINUTE), interval, 200).await.unwrap();
+    assert_eq!((work.now.len(), work.next_at), (0, Some(until)), "for all instances");
+    let connection = store.connection(fence.account).await.unwrap().unwrap();
+    assert_eq!(connection.degraded, None, "calls do not fail");
+    assert!(kinds(store, fence.account).await.is_empty());
+    assert!(connection.is_resting(CallKind::Edit, 200, noon(10 * MINUTE - 1)));
+    assert!(!connection.is_resting(CallKind::Edit, 200, until));
+}
+
+pub(crate) async fn a_worker_without_its_lease_does_not_let_calls_rest(store: &Shared) {
+    let account = whatsapp(store, "a").await;
+    connect(store, account).await;
+    let old = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
+    store.lease_connection(account, noon(1), noon(HOUR)).await.unwrap().unwrap();
+    let rest = store.rest_calls(old, SignedDuration::from_mins(9), noon(2)).await.unwrap();
+    assert_eq!(rest, Fenced::LeaseLost);
+    let connection = store.connection(account).await.unwrap().unwrap();
+    assert_eq!(connection.budget.rest_until, None);
+}
+
+pub(crate) async fn a_connection_rests_for_each_reason_that_prevents_a_call(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    let rests = async |kind, calls_per_hour, at| {
+        let connection = store.connection(account).await.unwrap().unwrap();
+        connection.is_resting(kind, calls_per_hour, noon(at))
+    };
+    assert!(!rests(CallKind::Create, 200, 0).await);
+    for _ in 0..100 {
+        let call = store.take_call(fence, CallKind::Create, false, 200, noon(0)).await.unwrap();
+        assert_eq!(done(call), CallPermit::Granted);
+    }
+    assert!(rests(CallKind::Create, 200, 1).await, "no more creates in this hour");
+    assert!(!rests(CallKind::Edit, 200, 1).await);
+    assert!(rests(CallKind::Edit, 100, 1).await, "no more calls in this hour");
+    assert!(!rests(CallKind::Create, 100, 2 * HOUR).await);
+    let degraded = Some((DegradedReason::Unreachable, Some(noon(3 * HOUR)), None));
+    done(store.set_degraded(fence, degraded, noon(2 * HOUR)).await.unwrap());
+    assert!(rests(CallKind::Edit, 200, 3 * HOUR - 1).await);
+    assert!(!rests(CallKind::Edit, 200, 3 * HOUR).await);
+    let by = galley_store::Author::operator(noon(3 * HOUR));
+    assert!(store.change_connection(account, ConnectionChange::Paused, by).await.unwrap());
+    assert!(rests(CallKind::Edit, 200, 3 * HOUR).await);
+}
