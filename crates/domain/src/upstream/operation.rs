@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     content::{ComparableContent, comparable},
-    failure::{CallFailure, PROBE_INTERVAL, ProviderError},
+    failure::{CallFailure, CallKind, PROBE_INTERVAL, ProviderError},
     observation::{Created, RemoteTemplate},
 };
 use crate::{document::Document, string_enum::string_enum};
@@ -208,6 +208,17 @@ impl Operation {
             OperationState::Queued | OperationState::Unknown => self.held_until.is_none_or(is_over),
             OperationState::Held(_) => self.held_until.is_some_and(is_over),
             _ => false,
+        }
+    }
+
+    /// The call that it waits for; `None` if a call is being made, or none is to be made by itself.
+    pub fn awaited_call(&self) -> Option<CallKind> {
+        match (self.state, self.kind) {
+            (OperationState::Queued, OperationKind::Create) => Some(CallKind::Create),
+            (OperationState::Queued, OperationKind::Edit) => Some(CallKind::Edit),
+            (OperationState::Queued, OperationKind::Delete) => Some(CallKind::Delete),
+            (OperationState::Unknown, _) => Some(CallKind::Read),
+            _ => None,
         }
     }
 

@@ -230,6 +230,11 @@ impl Metrics {
         self.upstream_calls_per_hour.store(calls, Ordering::Relaxed);
     }
 
+    /// The budget of calls of each connection, if a worker of this process makes them.
+    pub(crate) fn upstream_calls_per_hour(&self) -> Option<u32> {
+        Some(self.upstream_calls_per_hour.load(Ordering::Relaxed)).filter(|calls| *calls > 0)
+    }
+
     /// The number of restarts of a worker.
     pub(crate) fn worker_restarts(&self, worker: &str) -> IntCounter {
         self.worker_restarts.with_label_values(&[worker])

@@ -1,12 +1,18 @@
 //! The Graph surface of a connected account: the call to the provider is part of the request, and
 //! clients see the ids of the provider.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use galley_domain::{
     template::{Review, lifecycle::Trigger},
-    upstream::OperationState,
+    upstream::{CallKind, OperationState},
 };
+use galley_server::Clock as _;
+use galley_store::{CallPermit, Fenced};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::connected::Connected;
 use crate::sandbox::emulator::order;
@@ -109,6 +115,48 @@ async fn a_paused_connection_answers_at_once() {
     let created = created.await.expect_success();
     assert_eq!(created["galley_upstream"], json!({"state": "queued"}));
     assert_eq!(connected.states().await, [OperationState::Queued]);
+}
+
+/// Much shorter than a request waits for the provider.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn a_connection_that_rests_answers_at_once() {
+    let connected = Connected::start().await;
+    let (store, now) = (&connected.service.store, connected.service.clock.now());
+    let until = now + SignedDuration::from_mins(1);
+    let fence = store.lease_connection(connected.account, now, until).await.unwrap().unwrap().fence;
+    for _ in 0..100 {
+        let call = store.take_call(fence, CallKind::Create, false, 5_000, now).await.unwrap();
+        assert_eq!(call, Fenced::Done(CallPermit::Granted));
+    }
+    // No more creates in this hour.
+    let created = timeout(AT_ONCE, connected.post_order("order_1")).await.unwrap();
+    let created = created.expect_success();
+    assert_eq!(created["status"], "PENDING");
+    assert_eq!(created["galley_upstream"], json!({"state": "queued"}));
+    // No more calls: the provider has asked for a rest.
+    let rest = store.rest_calls(fence, SignedDuration::from_mins(5), now).await.unwrap();
+    assert_eq!(rest, Fenced::Done(()));
+    let path = format!("/v23.0/{}", created["id"].as_str().unwrap());
+    let edit = json!({"components": order("order_1")["components"]});
+    let edited = timeout(AT_ONCE, connected.call(Method::POST, &path, &edit)).await.unwrap();
+    assert_eq!(edited.expect_success()["galley_upstream"], json!({"state": "queued"}));
+}
+
+#[tokio::test]
+async fn a_request_that_waits_ends_when_the_connection_begins_to_rest() {
+    let connected = Connected::start().await;
+    let created = timeout(AT_ONCE, connected.post_order("order_shipped"));
+    let pause = async {
+        while connected.states().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        connected.pause().await;
+    };
+    let (created, ()) = tokio::join!(created, pause);
+    let created = created.unwrap().expect_success();
+    assert_eq!(created["galley_upstream"], json!({"state": "queued"}));
 }
 
 #[tokio::test]

@@ -296,6 +296,21 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+#[test]
+fn an_operation_waits_for_its_call_or_for_a_probe() {
+    let calls = [CallKind::Create, CallKind::Edit, CallKind::Delete];
+    for (kind, call) in KINDS.into_iter().zip(calls) {
+        let queued = Operation::new(kind);
+        assert_eq!(queued.awaited_call(), Some(call));
+        let sending = queued.begin(now()).unwrap();
+        assert_eq!(sending.awaited_call(), None, "the call is being made");
+        let unknown = sending.recovered();
+        assert_eq!(unknown.awaited_call(), Some(CallKind::Read));
+        assert_eq!(unknown.begin_probe(now()).unwrap().awaited_call(), None);
+        assert_eq!(sending.after_call(Ok(done(kind)), now()).awaited_call(), None);
+    }
+}
+
 /// Whether the outcome of a call tells if the provider now has what the operation wants.
 fn tells_effect(kind: OperationKind, outcome: &Result<CallDone, CallFailure>) -> bool {
     match outcome {

@@ -99,7 +99,6 @@ impl Caller<Write> {
         let account = self.account.id;
         let (Awaited::Version(template, _) | Awaited::Deletion(template)) = awaited;
         let mut moves = app.upstream().moves();
-        let mut is_first = true;
         loop {
             moves.mark_unchanged();
             let operation = app.store().newest_operation(account, template).await?;
@@ -107,8 +106,7 @@ impl Caller<Write> {
                 return self.without_operation(app, awaited).await;
             };
             let state = operation.operation.state;
-            let is_over = Instant::now() >= deadline || (is_first && self.is_resting(app).await?);
-            is_first = false;
+            let is_over = Instant::now() >= deadline || self.is_resting(app, &operation).await?;
             match state {
                 OperationState::Done => return self.done(app, template).await,
                 OperationState::Refused | OperationState::Conflict => {
@@ -149,14 +147,14 @@ impl Caller<Write> {
         }
     }
 
-    /// Whether no call is made now, so that waiting is useless.
-    async fn is_resting(&self, app: &App) -> Result<bool, Problem> {
+    /// Whether the call that an operation waits for is not made now, so that waiting is useless. A call
+    /// that is being made is waited for.
+    async fn is_resting(&self, app: &App, operation: &StoredOperation) -> Result<bool, Problem> {
+        let Some(kind) = operation.operation.awaited_call() else { return Ok(false) };
         let connection = app.store().connection(self.account.id).await?;
+        let calls_per_hour = app.metrics().upstream_calls_per_hour().unwrap_or(u32::MAX);
         let now = app.clock().now();
-        Ok(connection.is_none_or(|connection| {
-            let until = connection.degraded.and_then(|degraded| degraded.until);
-            connection.paused_at.is_some() || until.is_some_and(|until| until > now)
-        }))
+        Ok(connection.is_none_or(|it| it.is_resting(kind, calls_per_hour, now)))
     }
 
     /// Deletes a template whose create the provider has refused, so that its name is free, as it is at
