@@ -7,6 +7,7 @@ mod connected;
 mod crashes;
 mod graph;
 mod hooks;
+mod lookups;
 mod lost_webhooks;
 mod operations;
 mod provider;

@@ -76,13 +76,15 @@ impl Session {
             if !operation.operation.is_due(self.now()) {
                 continue;
             }
-            let result = match self.run_operation(operation, &mut run).await? {
+            match self.run_operation(operation, &mut run).await? {
                 Progress::Waits => continue,
-                Progress::Skipped => Ok(()),
-                Progress::Made(result) => result,
-            };
+                // It tells nothing about calls.
+                Progress::Skipped => {}
+                Progress::Made(result) => {
+                    unknown_calls = self.assess(operation, result, unknown_calls).await?;
+                }
+            }
             made += 1;
-            unknown_calls = self.assess(operation, result, unknown_calls).await?;
             self.extend().await?;
         }
         Ok(made)

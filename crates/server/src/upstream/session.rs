@@ -11,7 +11,9 @@ use std::{
 
 use galley_domain::{
     id::AccountId,
-    upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
+    upstream::{
+        CallFailure, HeldReason, RemoteId, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL,
+    },
 };
 use galley_store::{
     DegradedReason, Fence, Fenced, Lease, Store, StoreError, ToRead, UpstreamConnection,
@@ -193,29 +195,41 @@ impl Session {
 
     /// Reads templates of which something may have changed.
     pub async fn read_templates(&self, wanted: &[ToRead]) -> Result<(), SyncError> {
-        let store = &self.context.store;
         for ToRead { id, dirty_at, .. } in wanted {
             // Read once more when the second of its last change is over.
             if dirty_at.is_some_and(|dirty_at| dirty_at > self.now()) {
                 continue;
             }
-            match self.while_leased(self.upstream.read(id)).await? {
-                Ok(template) => {
-                    kept(store.record_read(self.fence, template, *dirty_at, self.now()).await?)?;
-                }
-                Err(CallFailure::Gone(_)) => {
-                    // The token may not see the account any more: then nothing is known.
-                    if let Err(failure) = self.while_leased(self.upstream.check()).await? {
-                        return Err(self.failed(failure).await?);
-                    }
-                    let absent = store.record_absent(self.fence, id.clone(), *dirty_at, self.now());
-                    kept(absent.await?)?;
-                }
-                Err(failure) => return Err(self.failed(failure).await?),
+            if let Err(failure) = self.read_template(id, *dirty_at).await? {
+                return Err(self.failed(failure).await?);
             }
             self.extend().await?;
         }
         Ok(())
+    }
+
+    /// Reads a template for the reason that was known, and records what the provider shows.
+    pub(super) async fn read_template(
+        &self,
+        id: &RemoteId,
+        dirty_at: Option<Timestamp>,
+    ) -> Result<Result<(), CallFailure>, SyncError> {
+        let store = &self.context.store;
+        match self.while_leased(self.upstream.read(id)).await? {
+            Ok(template) => {
+                kept(store.record_read(self.fence, template, dirty_at, self.now()).await?)?;
+            }
+            Err(CallFailure::Gone(_)) => {
+                // The token may not see the account any more: then nothing is known.
+                if let Err(failure) = self.while_leased(self.upstream.check()).await? {
+                    return Ok(Err(failure));
+                }
+                let absent = store.record_absent(self.fence, id.clone(), dirty_at, self.now());
+                kept(absent.await?)?;
+            }
+            Err(failure) => return Ok(Err(failure)),
+        }
+        Ok(Ok(()))
     }
 
     /// Records that a call failed, and returns why the work ends.

@@ -25,9 +25,9 @@ enum Plan {
     Wait,
     /// Nothing: the provider has what the operation wants, or a later one replaces it.
     Skip,
-    /// No call: the provider has another template with the name and the language, which is not from
-    /// Galley. It is a conflict.
-    Taken,
+    /// A call that is not made, because of this failure: what it needs to know could not be read, or
+    /// the provider would refuse it.
+    Failed(CallFailure),
     /// A call.
     Call(Call),
 }
@@ -48,18 +48,21 @@ impl Session {
                 let skipped = store.skip_operation(self.fence, operation.id, self.now()).await?;
                 return Ok((Progress::Skipped, kept(skipped)?));
             }
-            Plan::Taken => Err(taken()),
+            Plan::Failed(failure) => Err(failure),
             // Samples change no template: they are uploaded before the call counts as begun.
             Plan::Call(call) => self.with_samples(call).await?,
         };
         let begun = store.begin_operation(self.fence, operation.id, self.now()).await?;
         let begun = kept(begun)?.filter(|it| it.operation.state == OperationState::Sending);
         let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
-        let outcome = match call {
-            Ok(call) => self.send(begun.operation.kind, call).await?,
-            Err(failure) => Err(failure),
+        let (outcome, result) = match call {
+            Ok(call) => {
+                let outcome = self.send(begun.operation.kind, call).await?;
+                let result = outcome.as_ref().map(drop).map_err(CallFailure::clone);
+                (outcome, result)
+            }
+            Err(failure) => (Err(not_made(failure.clone())), Err(failure)),
         };
-        let result = outcome.as_ref().map(drop).map_err(CallFailure::clone);
         let after = store.record_call(self.fence, begun.id, outcome, self.now()).await?;
         Ok((Progress::Made(result), kept(after)?))
     }
@@ -86,13 +89,14 @@ impl Session {
         if is_same(&template, &row) {
             // The mirror may show what was there before the last edit.
             match self.current_row(row).await? {
-                Some(current) if is_same(&template, &current) => return Ok(Plan::Skip),
-                Some(current) => row = current,
-                None => return self.plan_create(operation, &template, run).await,
+                Ok(Some(current)) if is_same(&template, &current) => return Ok(Plan::Skip),
+                Ok(Some(current)) => row = current,
+                Ok(None) => return self.plan_create(operation, &template, run).await,
+                Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
             }
         }
         if operation.operation.kind == OperationKind::Create {
-            return Ok(Plan::Taken);
+            return Ok(Plan::Failed(taken()));
         }
         let category = changed_category(&template, &row);
         let document = document::edit(&template.template, category);
@@ -128,7 +132,7 @@ impl Session {
         match self.find_own(operation, &subject).await? {
             Ok(Some(found)) => Ok(Plan::Call(Call::Delete { id: found.id, name: found.name })),
             Ok(None) => Ok(Plan::Skip),
-            Err(failure) => Err(self.failed(failure).await?),
+            Err(failure) => Ok(Plan::Failed(not_looked_up(failure))),
         }
     }
 
@@ -193,4 +197,47 @@ fn taken() -> CallFailure {
         title: None,
         message: "The provider has another template with this name and language.".to_owned(),
     })
+}
+
+/// The failure of a lookup before a call. A list or an account that does not exist: the token cannot see
+/// it.
+fn not_looked_up(failure: CallFailure) -> CallFailure {
+    match failure {
+        CallFailure::Gone(error) => CallFailure::Credentials(error),
+        CallFailure::TooMuchData(error) | CallFailure::CursorExpired(error) => {
+            CallFailure::Unknown(error.to_string())
+        }
+        failure => failure,
+    }
+}
+
+/// The failure of what comes before a call as that of the call, which was not made: it is made later,
+/// without a probe.
+fn not_made(failure: CallFailure) -> CallFailure {
+    match failure {
+        CallFailure::Unknown(text) => CallFailure::NotSent(text),
+        failure => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_or_an_upload_that_may_have_failed_leaves_the_call_unmade() {
+        let CallFailure::Exists(error) = taken() else { panic!("a probe has to compare") };
+        let unknown = CallFailure::Unknown("timeout".to_owned());
+        for failure in [
+            unknown,
+            not_looked_up(CallFailure::TooMuchData(error.clone())),
+            not_looked_up(CallFailure::CursorExpired(error.clone())),
+        ] {
+            let not_made = not_made(failure);
+            assert!(matches!(not_made, CallFailure::NotSent(_)), "{not_made:?}");
+        }
+        let invisible = not_made(not_looked_up(CallFailure::Gone(error.clone())));
+        assert_eq!(invisible, CallFailure::Credentials(error));
+        assert_eq!(not_made(taken()), taken());
+    }
 }

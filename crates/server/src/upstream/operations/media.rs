@@ -54,10 +54,9 @@ impl Session {
     }
 }
 
-/// The failure of an upload as that of the call, which was not made.
+/// The failure of an upload as that of the call, which is not made.
 fn not_uploaded(failure: CallFailure) -> CallFailure {
     match failure {
-        CallFailure::Unknown(text) => CallFailure::NotSent(text),
         CallFailure::Gone(error) | CallFailure::TooMuchData(error) => CallFailure::Refused(error),
         failure => failure,
     }
@@ -86,10 +85,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upload_that_may_have_failed_leaves_the_call_unmade() {
-        let unknown = not_uploaded(CallFailure::Unknown("timeout".to_owned()));
-        assert!(matches!(unknown, CallFailure::NotSent(_)), "{unknown:?}");
+    fn a_template_whose_sample_cannot_be_uploaded_is_refused_with_the_remedy() {
         let CallFailure::Refused(error) = no_app() else { panic!("it can be retried only") };
+        let gone = not_uploaded(CallFailure::Gone(error.clone()));
+        assert_eq!(gone, CallFailure::Refused(error.clone()), "it is not the template");
         assert!(error.message.contains("--app-id"));
     }
 }

@@ -9,7 +9,7 @@ use galley_domain::{
         content::{document_key, version_key},
     },
 };
-use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate, ToRead};
+use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
 
 use crate::upstream::session::{Session, SyncError};
@@ -53,18 +53,20 @@ impl Session {
         Ok(Subject { template, identity, is_deleted, row, was_mirrored })
     }
 
-    /// The row of the subject after a read, if something may have changed at the provider.
+    /// The row of the subject after a read, if something may have changed at the provider; `None` if
+    /// the provider does not have the template any more.
     pub(super) async fn current_row(
         &self,
         row: MirroredTemplate,
-    ) -> Result<Option<MirroredTemplate>, SyncError> {
-        if row.dirty_at.is_none() {
-            return Ok(Some(row));
+    ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
+        if row.dirty_at.is_none_or(|dirty_at| dirty_at > self.now()) {
+            return Ok(Ok(Some(row)));
         }
-        let MirroredTemplate { id, dirty_at, missing, .. } = row.clone();
-        self.read_templates(&[ToRead { id, dirty_at, missing }]).await?;
+        if let Err(failure) = self.read_template(&row.id, row.dirty_at).await? {
+            return Ok(Err(failure));
+        }
         let row = self.context.store.mirrored_template(self.connection.account, row.id).await?;
-        Ok(row.filter(MirroredTemplate::is_present))
+        Ok(Ok(row.filter(MirroredTemplate::is_present)))
     }
 
     /// Whether a template that was found by its name is the one of the operation: no other template of

@@ -1,0 +1,71 @@
+//! Lookups at the provider before a call, which fail.
+
+use std::time::Duration;
+
+use galley_domain::upstream::OperationState;
+use galley_store::DegradedReason;
+use galley_upstream::Method::{Delete, Get, Post};
+
+use super::{connected::Connected, provider::Loss};
+use crate::sandbox::emulator::order;
+
+use OperationState::{Done, Queued};
+
+/// Longer than any backoff, and than the lease.
+const LATER: Duration = Duration::from_mins(5);
+
+/// Creates templates whose creates were lost on their way back, and deletes them. Their deletes have
+/// to look for them.
+async fn lost_and_deleted(connected: &Connected, count: usize) {
+    // The sweep is over before the templates exist, so that the mirror does not have them.
+    connected.step().await;
+    let mut lost = Vec::new();
+    for number in 0..count {
+        let id = connected.create(&order(&format!("lost_{number}"))).await;
+        connected.lose(Post, Loss::Response);
+        connected.step().await;
+        lost.push(id);
+    }
+    for id in lost {
+        connected.delete(id).await;
+    }
+    connected.service.clock.advance(LATER);
+    // The probes of the creates.
+    connected.step().await;
+    connected.take_count(Get);
+}
+
+async fn degraded(connected: &Connected) -> Option<DegradedReason> {
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    connection.degraded.map(|it| it.reason)
+}
+
+#[tokio::test]
+async fn a_delete_whose_lookup_fails_backs_off_and_blocks_no_other_operation() {
+    let connected = Connected::start().await;
+    lost_and_deleted(&connected, 1).await;
+    connected.create(&order("order_shipped")).await;
+    connected.lose(Get, Loss::Request);
+    connected.step().await;
+    assert_eq!(connected.states().await, [Done, Queued, Done]);
+    let delete = connected.operations().await.remove(1).operation;
+    assert!(delete.held_until.is_some(), "it backs off: {delete:?}");
+    assert_eq!(degraded(&connected).await, None);
+    assert_eq!(connected.take_count(Delete), 0);
+    connected.service.clock.advance(LATER);
+    connected.step().await;
+    assert_eq!(connected.states().await, [Done, Done, Done]);
+    assert_eq!(connected.provided().await, ["order_shipped"]);
+}
+
+#[tokio::test]
+async fn after_five_lookups_with_an_unknown_outcome_the_provider_counts_as_unreachable() {
+    let connected = Connected::start().await;
+    lost_and_deleted(&connected, 7).await;
+    for _ in 0..7 {
+        connected.lose(Get, Loss::Request);
+    }
+    connected.try_step().await;
+    assert_eq!(connected.take_count(Get), 5);
+    assert_eq!(degraded(&connected).await, Some(DegradedReason::Unreachable));
+}
