@@ -5,6 +5,7 @@ mod adopt;
 mod budget;
 mod connected;
 mod crashes;
+mod drift;
 mod graph;
 mod hooks;
 mod lookups;

@@ -383,6 +383,9 @@ with_faults! {
         ) -> Fenced<Option<StoredOperation>>;
         release_operations(fence: Fence, reason: HeldReason, at: Timestamp) -> Fenced<u64>;
         skip_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
+        record_conflict(
+            fence: Fence, id: u64, error: ProviderError, at: Timestamp
+        ) -> Fenced<Option<StoredOperation>>;
         newest_operation(account: AccountId, template: TemplateId) -> Option<StoredOperation>;
         operations_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<StoredOperation>;
         act_upstream(change: TemplateChange, action: UpstreamAction) -> UpstreamActionOutcome;

@@ -52,6 +52,7 @@ mod conformance {
     pub(crate) mod upstream;
     pub(crate) mod upstream_accept;
     pub(crate) mod upstream_calls;
+    pub(crate) mod upstream_drift;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
     pub(crate) mod upstream_submission;
@@ -308,6 +309,10 @@ macro_rules! conformance {
                 calls_rest_as_long_as_the_provider_asks_for,
                 a_worker_without_its_lease_does_not_let_calls_rest,
                 a_connection_rests_for_each_reason_that_prevents_a_call,
+            }
+            upstream_drift {
+                an_edit_of_drifted_content_ends_in_a_conflict_without_a_call,
+                a_push_names_the_content_that_it_replaces,
             }
             upstream_mirror {
                 an_unknown_template_is_imported_as_it_was_received,

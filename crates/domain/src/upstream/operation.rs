@@ -330,6 +330,13 @@ impl Operation {
         is_possible.then(|| self.moved(OperationState::Done, None, None))
     }
 
+    /// Ends a queued operation without a call, because a person has to decide about what the provider
+    /// shows.
+    pub fn conflicting(&self, error: ProviderError) -> Option<Self> {
+        let is_possible = matches!(self.state, OperationState::Queued | OperationState::Held(_));
+        is_possible.then(|| self.moved(OperationState::Conflict, None, Some(error)))
+    }
+
     /// Replaced by a later operation. A call whose outcome is not known stays as it is: what it did
     /// at the provider has to be learned first.
     #[must_use]
@@ -377,6 +384,18 @@ impl Operation {
         error: Option<ProviderError>,
     ) -> Self {
         Self { kind: self.kind, state, attempts: self.attempts, held_until, error }
+    }
+}
+
+/// The error of an edit that was not made, because it would replace content that was not sent by Galley
+/// and that no person has decided to replace.
+pub fn changed_outside() -> ProviderError {
+    ProviderError {
+        code: 0,
+        subcode: None,
+        title: Some("The content at the provider was changed there".to_owned()),
+        message: "The version was not sent. Accept the content of the provider, or push yours."
+            .to_owned(),
     }
 }
 

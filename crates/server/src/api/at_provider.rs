@@ -140,6 +140,7 @@ mod tests {
             template: TemplateId::new(1).unwrap(),
             version: 1,
             operation: Operation { state, error: Some(error), ..operation },
+            replaces: None,
             created_at: Timestamp::UNIX_EPOCH,
             sent_at: None,
             updated_at: Timestamp::UNIX_EPOCH,

@@ -63,7 +63,7 @@ impl TestService {
     pub(crate) async fn refuse_edit(&self, account: AccountId, template: TemplateId) {
         let kind = OperationKind::Edit;
         let at = self.clock.now();
-        let new = NewOperation { account, template, version: 1, kind, at };
+        let new = NewOperation { account, template, version: 1, kind, replaces: None, at };
         let id = self.store.queue_operation(new).await.unwrap().unwrap();
         let fence = self.lease(account).await;
         let begun = self.store.begin_operation(fence, id, at).await.unwrap();

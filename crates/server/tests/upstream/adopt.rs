@@ -23,7 +23,7 @@ async fn an_adopted_template_is_read_at_once_and_both_contents_stay() {
     let (store, account) = (&connected.service.store, connected.account);
     let (template, kind) = (before.id, OperationKind::Edit);
     let at = connected.service.clock.now();
-    let new = NewOperation { account, template, version: 1, kind, at };
+    let new = NewOperation { account, template, version: 1, kind, replaces: None, at };
     assert!(store.queue_operation(new).await.unwrap().is_some());
 
     let session = connected.session().await;

@@ -362,6 +362,7 @@ pub(super) static TABLES: [Table; 27] = [
             "held_until",
             "attempts",
             "error",
+            "replaces",
             "created_at",
             "sent_at",
             "updated_at",

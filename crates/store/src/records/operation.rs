@@ -6,7 +6,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::StoredTemplate;
+use crate::{MirroredTemplate, StoredTemplate};
 
 /// An operation to queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct NewOperation {
     pub version: u64,
     /// What to do.
     pub kind: OperationKind,
+    /// The fingerprint of the content at the provider that a person has decided to replace.
+    pub replaces: Option<[u8; 16]>,
     /// When it is queued.
     pub at: Timestamp,
 }
@@ -86,10 +88,20 @@ pub struct StoredOperation {
     pub version: u64,
     /// What it does, and its state.
     pub operation: Operation,
+    /// The fingerprint of the content at the provider that a person has decided to replace.
+    pub replaces: Option<[u8; 16]>,
     /// When it was queued.
     pub created_at: Timestamp,
     /// When its last call began.
     pub sent_at: Option<Timestamp>,
     /// When its state changed last.
     pub updated_at: Timestamp,
+}
+
+impl StoredOperation {
+    /// Whether an edit may replace what a row of the mirror shows: content that Galley has sent, or
+    /// that a person has seen and decided to replace.
+    pub fn may_replace(&self, row: &MirroredTemplate) -> bool {
+        !row.drifted || (row.content_key.is_some() && self.replaces == row.content_key)
+    }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
+    upstream::{CallDone, CallFailure, HeldReason, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 
@@ -92,6 +92,16 @@ pub trait OperationStore: Send + Sync {
         &self,
         fence: Fence,
         id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
+
+    /// Ends a queued or held operation without a call, in a conflict that a person decides about.
+    /// `None` if the operation is in another state.
+    async fn record_conflict(
+        &self,
+        fence: Fence,
+        id: u64,
+        error: ProviderError,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
 

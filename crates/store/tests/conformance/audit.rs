@@ -82,7 +82,7 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 /// Methods of workers that follow a provider, and of the operations that they make. Their changes are
 /// events.
 const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
-    record_absent record_call record_hints record_page record_probe record_read record_token_expiry release_connection \
+    record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
     release_operations rest_calls retry_operation set_degraded skip_operation take_call";
 
 /// Methods whose changes are events of templates.
@@ -441,7 +441,7 @@ async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_ad
     let migrated = entries(&store, None).await.pop().unwrap();
     assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
     assert_eq!((migrated.account, &*migrated.subject), (None, ""));
-    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 9}));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 10}));
     // An instance of the earlier release still runs.
     client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
     let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();

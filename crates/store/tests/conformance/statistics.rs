@@ -180,6 +180,7 @@ pub(crate) async fn connections_are_counted_by_state_with_their_oldest_work(stor
         template,
         version: 1,
         kind: OperationKind::Edit,
+        replaces: None,
         at: noon(70),
     };
     assert!(store.queue_operation(operation).await.unwrap().is_some());

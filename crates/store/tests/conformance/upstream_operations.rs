@@ -24,7 +24,7 @@ async fn queue(
     kind: OperationKind,
     at: i64,
 ) -> u64 {
-    let new = NewOperation { account, template, version: 1, kind, at: noon(at) };
+    let new = NewOperation { account, template, version: 1, kind, replaces: None, at: noon(at) };
     store.queue_operation(new).await.unwrap().unwrap()
 }
 
@@ -218,7 +218,7 @@ pub(crate) async fn operations_of_an_account_that_is_not_connected_are_not_queue
     let account = whatsapp(store, "a").await;
     let template = create(store, new(account, "a")).await;
     let kind = OperationKind::Create;
-    let new = NewOperation { account, template, version: 1, kind, at: noon(1) };
+    let new = NewOperation { account, template, version: 1, kind, replaces: None, at: noon(1) };
     assert_eq!(store.queue_operation(new).await.unwrap(), None);
     super::upstream::connect(store, account).await;
     lease(store, account).await;

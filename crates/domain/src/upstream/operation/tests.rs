@@ -278,6 +278,7 @@ enum Step {
     Retry,
     Release(usize),
     Unneeded,
+    Conflict,
     Wait(i64),
 }
 
@@ -292,6 +293,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Retry),
         1 => (0..6_usize).prop_map(Step::Release),
         1 => Just(Step::Unneeded),
+        1 => Just(Step::Conflict),
         4 => (0..1_000_i64).prop_map(Step::Wait),
     ]
 }
@@ -309,6 +311,18 @@ fn an_operation_waits_for_its_call_or_for_a_probe() {
         assert_eq!(unknown.begin_probe(now()).unwrap().awaited_call(), None);
         assert_eq!(sending.after_call(Ok(done(kind)), now()).awaited_call(), None);
     }
+}
+
+#[test]
+fn a_person_decides_about_an_edit_that_would_replace_what_was_changed_outside() {
+    let edit = Operation::new(OperationKind::Edit);
+    let conflict = edit.conflicting(changed_outside()).unwrap();
+    assert_eq!((conflict.state, conflict.attempts), (OperationState::Conflict, 0));
+    assert_eq!(conflict.error, Some(changed_outside()));
+    assert_eq!(conflict.conflicting(changed_outside()), None);
+    assert_eq!(conflict.retry().unwrap().state, OperationState::Queued);
+    let sending = sending(OperationKind::Edit);
+    assert_eq!(sending.conflicting(changed_outside()), None, "its outcome has to be learned");
 }
 
 /// Whether the outcome of a call tells if the provider now has what the operation wants.
@@ -368,6 +382,9 @@ proptest! {
                 Step::Release(reason) => {
                     let reason = HeldReason::parse(HeldReason::VALUES[reason]).unwrap();
                     operation = operation.released(reason).unwrap_or(operation);
+                }
+                Step::Conflict => {
+                    operation = operation.conflicting(changed_outside()).unwrap_or(operation);
                 }
                 Step::Unneeded => operation = operation.unneeded().unwrap_or(operation),
                 Step::Wait(seconds) => at += SignedDuration::from_secs(seconds),

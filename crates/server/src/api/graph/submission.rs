@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use galley_domain::{
     id::TemplateId,
-    upstream::{OperationKind, OperationState},
+    upstream::{OperationKind, OperationState, operation::changed_outside},
 };
 use galley_store::{MirroredTemplate, StoredOperation, TemplateChange};
 use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
 use crate::{
-    api::{auth::Write, problem::Problem},
+    api::{
+        auth::Write,
+        problem::{Problem, ProblemKind},
+    },
     app::App,
     json_writer::ObjectWriter,
 };
@@ -214,6 +217,11 @@ fn word(state: OperationState) -> &'static str {
 fn failed(operation: &StoredOperation) -> Problem {
     match (operation.operation.state, &operation.operation.error) {
         (OperationState::Refused | OperationState::Superseded, Some(error)) => Problem::upstream_refused(error.clone()),
+        (OperationState::Conflict, Some(error)) if *error == changed_outside() => {
+            Problem::of(ProblemKind::UpstreamAction).detail(
+                "The content of the template was changed at the provider. Galley has stored your version, and has not sent it: accept the content of the provider, or push yours.",
+            )
+        }
         _ => Problem::name_taken(Some(operation.template)).detail(
             "The provider has a template with this name and language and another content, or none any more. Galley has kept yours: look at both, and accept one of them.",
         ),
@@ -235,6 +243,7 @@ mod tests {
             template,
             version,
             operation: Operation::new(kind),
+            replaces: None,
             created_at: Timestamp::UNIX_EPOCH,
             sent_at: None,
             updated_at: Timestamp::UNIX_EPOCH,

@@ -85,7 +85,7 @@ catalogue! {
     NotConnected NOT_FOUND "not-connected" "The account is not connected to a provider"
         "Nothing was done. Only connected accounts have templates and operations at a provider. `galley upstream connect` connects an account with the rulebook `whatsapp`.";
     UpstreamAction CONFLICT "upstream-action-not-possible" "The state of the template at the provider does not allow this"
-        "Nothing was done. Read the template: `upstream` shows its state at the provider.";
+        "Nothing was changed at the provider. Read the template: `upstream` shows its state there.";
     SessionEnded UNAUTHORIZED "session-ended" "The console session has ended"
         "Sign in again. A session ends after 2 hours without use, after 12 hours, when its token is revoked or expires, and when the account is disabled.";
     InvalidLink UNAUTHORIZED "invalid-link" "The console link is not valid"

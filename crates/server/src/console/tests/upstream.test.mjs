@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { actionsOf, comparable, isMoving } from '../assets/pages/template/upstream-actions.js';
+import { actionsOf, comparable, isCompared, isMoving } from '../assets/pages/template/upstream-actions.js';
 import { upstream } from '../assets/strings/upstream.js';
 
 test('each state offers what the service accepts in it', () => {
   assert.deepEqual(actionsOf('drifted'), ['accept', 'push']);
   assert.deepEqual(actionsOf('missing'), ['push']);
   assert.deepEqual(actionsOf('local'), ['submit']);
-  for (const state of ['refused', 'conflict', 'held']) assert.deepEqual(actionsOf(state), ['retry'], state);
+  assert.deepEqual(actionsOf('conflict'), ['accept', 'push', 'retry']);
+  for (const state of ['refused', 'held']) assert.deepEqual(actionsOf(state), ['retry'], state);
   for (const state of ['synced', 'queued', 'sending', 'new']) assert.deepEqual(actionsOf(state), [], state);
+});
+
+test('both sides are compared where a person decides between them', () => {
+  assert.deepEqual(Object.keys(upstream.meaning).filter(isCompared), ['drifted', 'conflict']);
 });
 
 test('only a state that changes by itself is read again', () => {

@@ -2,6 +2,7 @@
 
 use galley_domain::upstream::{
     CallDone, CallFailure, OperationKind, OperationState, ProviderError, RemoteId,
+    operation::changed_outside,
 };
 use galley_store::{StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
@@ -25,6 +26,8 @@ enum Plan {
     Wait,
     /// Nothing: the provider has what the operation wants, or a later one replaces it.
     Skip,
+    /// No call: a person has to decide about what the provider shows.
+    Conflict(ProviderError),
     /// A call that is not made, because of this failure: what it needs to know could not be read, or
     /// the provider would refuse it.
     Failed(CallFailure),
@@ -47,6 +50,11 @@ impl Session {
             Plan::Skip => {
                 let skipped = store.skip_operation(self.fence, operation.id, self.now()).await?;
                 return Ok((Progress::Skipped, kept(skipped)?));
+            }
+            Plan::Conflict(error) => {
+                let (id, now) = (operation.id, self.now());
+                let ended = store.record_conflict(self.fence, id, error, now).await?;
+                return Ok((Progress::Skipped, kept(ended)?));
             }
             Plan::Failed(failure) => Err(failure),
             // Samples change no template: they are uploaded before the call counts as begun.
@@ -86,17 +94,23 @@ impl Session {
             return Ok(Plan::Skip);
         }
         let Some(mut row) = row else { return self.plan_create(operation, &template, run).await };
-        if is_same(&template, &row) {
-            // The mirror may show what was there before the last edit.
-            match self.current_row(row).await? {
-                Ok(Some(current)) if is_same(&template, &current) => return Ok(Plan::Skip),
-                Ok(Some(current)) => row = current,
+        let is_create = operation.operation.kind == OperationKind::Create;
+        if !is_create || is_same(&template, &row) {
+            // The mirror may show what was there before the last edit, here or at the provider.
+            row = match self.current_row(row).await? {
+                Ok(Some(current)) => current,
                 Ok(None) => return self.plan_create(operation, &template, run).await,
                 Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
-            }
+            };
         }
-        if operation.operation.kind == OperationKind::Create {
+        if is_same(&template, &row) {
+            return Ok(Plan::Skip);
+        }
+        if is_create {
             return Ok(Plan::Failed(taken()));
+        }
+        if !operation.may_replace(&row) {
+            return Ok(Plan::Conflict(changed_outside()));
         }
         let category = changed_category(&template, &row);
         let document = document::edit(&template.template, category);

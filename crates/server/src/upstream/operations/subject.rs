@@ -11,11 +11,15 @@ use galley_domain::{
 };
 use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
+use jiff::SignedDuration;
 
 use crate::upstream::session::{Session, SyncError};
 
 /// How many versions are compared with a template at the provider to learn whether Galley has made it.
 const MAX_COMPARED_VERSIONS: u64 = 20;
+
+/// How old the last look at a template may be before an edit replaces its content.
+const MAX_ROW_AGE: SignedDuration = SignedDuration::from_mins(1);
 
 /// The name and the language of a template.
 pub(super) type Identity = (String, String);
@@ -53,13 +57,15 @@ impl Session {
         Ok(Subject { template, identity, is_deleted, row, was_mirrored })
     }
 
-    /// The row of the subject after a read, if something may have changed at the provider; `None` if
-    /// the provider does not have the template any more.
+    /// The row of the subject after a read, if something may have changed at the provider since it was
+    /// seen; `None` if the provider does not have the template any more.
     pub(super) async fn current_row(
         &self,
         row: MirroredTemplate,
     ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
-        if row.dirty_at.is_none_or(|dirty_at| dirty_at > self.now()) {
+        let now = self.now();
+        let is_dirty = row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
+        if !is_dirty && now.duration_since(row.observed_at) < MAX_ROW_AGE {
             return Ok(Ok(Some(row)));
         }
         if let Err(failure) = self.read_template(&row.id, row.dirty_at).await? {

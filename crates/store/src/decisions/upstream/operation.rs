@@ -17,7 +17,8 @@ use crate::{
 
 /// The columns that [`operation`] reads.
 pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.kind, o.state, \
-     o.held_reason, o.held_until, o.attempts, o.error, o.created_at, o.sent_at, o.updated_at";
+     o.held_reason, o.held_until, o.attempts, o.error, o.replaces, o.created_at, o.sent_at, \
+     o.updated_at";
 
 /// Operations before which no other of their template is open, as an SQL condition. The delete of an
 /// earlier template with the same name and language comes before a create, too.
@@ -103,6 +104,7 @@ pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreEr
             held_until: row.optional_timestamp("held_until")?,
             error: row.optional("error", |text: String| error(&text))?,
         },
+        replaces: row.optional("replaces", |key: Vec<u8>| key.try_into().ok())?,
         created_at: row.timestamp("created_at")?,
         sent_at: row.optional_timestamp("sent_at")?,
         updated_at: row.timestamp("updated_at")?,

@@ -64,7 +64,11 @@ impl Provided<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PlannedAction {
     /// Queues an operation of the newest version.
-    Queue(OperationKind),
+    Queue {
+        kind: OperationKind,
+        /// The content at the provider that the person has decided to replace.
+        replaces: Option<[u8; 16]>,
+    },
     /// Queues this operation again.
     Retry(Box<StoredOperation>),
     /// Makes the content of this row a new version.
@@ -123,7 +127,7 @@ fn submit(
         }
     }
     released(review, stored)?;
-    Ok(PlannedAction::Queue(provided.submission()))
+    Ok(PlannedAction::Queue { kind: provided.submission(), replaces: None })
 }
 
 fn push(
@@ -143,7 +147,8 @@ fn push(
         (None, Some(_)) => {}
     }
     released(review, stored)?;
-    Ok(PlannedAction::Queue(provided.submission()))
+    let replaces = provided.present().and_then(|row| row.content_key);
+    Ok(PlannedAction::Queue { kind: provided.submission(), replaces })
 }
 
 fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAction, &'static str> {

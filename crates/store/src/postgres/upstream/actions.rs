@@ -35,8 +35,11 @@ pub(in crate::postgres) async fn queue_submission(
         let rows = mirror::of_template_in(transaction, account, template).await?;
         let operations = operations::unfinished(transaction, account, template).await?;
         let kind = Provided { rows: &rows, operations: &operations }.submission();
-        operations::insert(transaction, NewOperation { account, template, version, kind, at })
-            .await?;
+        operations::insert(
+            transaction,
+            NewOperation { account, template, version, kind, replaces: None, at },
+        )
+        .await?;
     }
     Ok(())
 }
@@ -55,8 +58,11 @@ pub(in crate::postgres) async fn queue_deletion(
     let operations = operations::unfinished(transaction, account, template).await?;
     if (Provided { rows: &rows, operations: &operations }).needs_deletion() {
         let kind = OperationKind::Delete;
-        operations::insert(transaction, NewOperation { account, template, version, kind, at })
-            .await?;
+        operations::insert(
+            transaction,
+            NewOperation { account, template, version, kind, replaces: None, at },
+        )
+        .await?;
     } else {
         operations::supersede(transaction, account, template, at).await?;
     }
@@ -123,11 +129,11 @@ pub(super) async fn act(
         Err(refusal) => return Ok(*refusal),
     };
     match planned {
-        PlannedAction::Queue(kind) => {
+        PlannedAction::Queue { kind, replaces } => {
             let version = stored.map_or(0, |stored| stored.state.version);
             operations::insert(
                 transaction,
-                NewOperation { account, template: id, version, kind, at },
+                NewOperation { account, template: id, version, kind, replaces, at },
             )
             .await?;
         }

@@ -5,7 +5,7 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
+    upstream::{CallDone, CallFailure, HeldReason, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 
@@ -113,6 +113,16 @@ impl OperationStore for PostgresStore {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
         transact!(self, tx => outcomes::skip(tx, fence, id, at))
+    }
+
+    async fn record_conflict(
+        &self,
+        fence: Fence,
+        id: u64,
+        error: ProviderError,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        transact!(self, tx => outcomes::conflict(tx, fence, id, &error, at))
     }
 
     async fn newest_operation(
@@ -306,12 +316,15 @@ pub(super) async fn insert(
     transaction: &Transaction,
     new: NewOperation,
 ) -> Result<u64, StoreError> {
-    let NewOperation { account, template, version, kind, at } = new;
+    let NewOperation { account, template, version, kind, replaces, at } = new;
     supersede(transaction, account, template, at).await?;
     let (own, template) = (key(account.get()), key(template.get()));
     let insert = "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
-                  created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $5) RETURNING id";
-    let values: Values<'_> = &[&own, &template, &key(version), &kind.as_str(), &millis(at)];
+                  replaces, created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) \
+                  RETURNING id";
+    let replaces = replaces.map(|key| key.to_vec());
+    let values: Values<'_> =
+        &[&own, &template, &key(version), &kind.as_str(), &replaces, &millis(at)];
     let row = transaction.query_one(insert, values).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
 }

@@ -36,7 +36,10 @@ pub(in crate::sqlite) fn queue_submission(
         let rows = mirror::of_templates(connection, account, &[template])?;
         let operations = operations::unfinished(connection, account, template)?;
         let kind = Provided { rows: &rows, operations: &operations }.submission();
-        operations::insert(connection, NewOperation { account, template, version, kind, at })?;
+        operations::insert(
+            connection,
+            NewOperation { account, template, version, kind, replaces: None, at },
+        )?;
     }
     Ok(())
 }
@@ -55,7 +58,10 @@ pub(in crate::sqlite) fn queue_deletion(
     let operations = operations::unfinished(connection, account, template)?;
     if (Provided { rows: &rows, operations: &operations }).needs_deletion() {
         let kind = OperationKind::Delete;
-        operations::insert(connection, NewOperation { account, template, version, kind, at })?;
+        operations::insert(
+            connection,
+            NewOperation { account, template, version, kind, replaces: None, at },
+        )?;
     } else {
         operations::supersede(connection, account, template, at)?;
     }
@@ -121,11 +127,11 @@ pub(super) fn act(
         Err(refusal) => return Ok(*refusal),
     };
     match planned {
-        PlannedAction::Queue(kind) => {
+        PlannedAction::Queue { kind, replaces } => {
             let version = stored.map_or(0, |stored| stored.state.version);
             operations::insert(
                 connection,
-                NewOperation { account, template: id, version, kind, at },
+                NewOperation { account, template: id, version, kind, replaces, at },
             )?;
         }
         PlannedAction::Retry(retried) => {

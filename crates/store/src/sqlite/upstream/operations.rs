@@ -5,7 +5,7 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, ProbeResult},
+    upstream::{CallDone, CallFailure, HeldReason, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
@@ -112,6 +112,18 @@ impl OperationStore for SqliteStore {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
         self.writer.write(move |batch| outcomes::skip(batch.connection(), fence, id, at)).await
+    }
+
+    async fn record_conflict(
+        &self,
+        fence: Fence,
+        id: u64,
+        error: ProviderError,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.writer
+            .write(move |batch| outcomes::conflict(batch.connection(), fence, id, &error, at))
+            .await
     }
 
     async fn newest_operation(
@@ -306,15 +318,22 @@ fn queue(connection: &Connection, new: NewOperation) -> Result<Option<u64>, Stor
 
 /// Queues an operation of a connected account, and supersedes the earlier ones.
 pub(super) fn insert(connection: &Connection, new: NewOperation) -> Result<u64, StoreError> {
-    let NewOperation { account, template, version, kind, at } = new;
+    let NewOperation { account, template, version, kind, replaces, at } = new;
     supersede(connection, account, template, at)?;
     let own = key(account.get());
     connection
         .prepare_cached(
             "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
-             created_at, updated_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?5)",
+             replaces, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?6)",
         )?
-        .execute(params![own, key(template.get()), key(version), kind.as_str(), millis(at)])?;
+        .execute(params![
+            own,
+            key(template.get()),
+            key(version),
+            kind.as_str(),
+            replaces,
+            millis(at)
+        ])?;
     Ok(u64::try_from(connection.last_insert_rowid()).unwrap_or_default())
 }
 

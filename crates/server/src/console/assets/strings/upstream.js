@@ -17,7 +17,7 @@ export const upstream = {
     sending: 'The newest version is being sent.',
     held: 'The newest version is sent later.',
     refused: 'The provider refused the newest version.',
-    conflict: 'The provider has another template in its place, or none.',
+    conflict: 'The provider has other content in its place, or none. The newest version was not sent.',
     local: 'The provider never had this template.',
   }),
   facts: { id: 'Id at the provider', status: 'Status', category: 'Category', quality: 'Quality', observed: 'Last seen' },

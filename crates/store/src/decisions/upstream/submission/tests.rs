@@ -70,6 +70,7 @@ fn operation(kind: OperationKind, state: OperationState, attempts: u32) -> Store
         template: TemplateId::new(9).unwrap(),
         version: 2,
         operation: Operation { state, attempts, ..Operation::new(kind) },
+        replaces: None,
         created_at: AT,
         sent_at: None,
         updated_at: AT,
@@ -86,6 +87,11 @@ fn change(review: Review) -> TemplateChange {
         trace: None,
         at: AT,
     }
+}
+
+/// An operation that replaces nothing that was changed outside.
+fn queue(kind: OperationKind) -> Option<PlannedAction> {
+    Some(PlannedAction::Queue { kind, replaces: None })
 }
 
 /// What an action does; `None` if it is not possible.
@@ -156,8 +162,8 @@ fn a_version_is_submitted_unless_the_provider_has_it_or_it_is_under_way() {
         plan(UpstreamAction::Submit, Review::Provider, &stored(), rows, operations)
     };
     let [create, edit] = [OperationKind::Create, OperationKind::Edit];
-    assert_eq!(submit(&[], &[]), Some(PlannedAction::Queue(create)));
-    assert_eq!(submit(&[row(Some(1))], &[]), Some(PlannedAction::Queue(edit)));
+    assert_eq!(submit(&[], &[]), queue(create));
+    assert_eq!(submit(&[row(Some(1))], &[]), queue(edit));
     assert_eq!(submit(&[row(Some(2))], &[]), None);
     let unread = MirroredTemplate { content_key: None, ..row(None) };
     assert_eq!(submit(&[unread], &[]), None, "it was just created");
@@ -167,7 +173,7 @@ fn a_version_is_submitted_unless_the_provider_has_it_or_it_is_under_way() {
         assert_eq!(submitted.is_some(), state.is_settled(), "{state:?}");
     }
     let former = StoredOperation { version: 1, ..operation(create, OperationState::Queued, 0) };
-    assert_eq!(submit(&[], &[former]), Some(PlannedAction::Queue(create)));
+    assert_eq!(submit(&[], &[former]), queue(create));
 }
 
 #[test]
@@ -177,10 +183,41 @@ fn only_another_content_or_a_missing_template_is_pushed() {
     };
     let drifted = MirroredTemplate { drifted: true, ..row(None) };
     let gone = MirroredTemplate { gone_at: Some(AT), ..row(Some(2)) };
-    assert_eq!(push(&[drifted]), Some(PlannedAction::Queue(OperationKind::Edit)));
-    assert_eq!(push(&[gone]), Some(PlannedAction::Queue(OperationKind::Create)));
+    let replaced = PlannedAction::Queue { kind: OperationKind::Edit, replaces: Some([7; 16]) };
+    assert_eq!(push(&[drifted]), Some(replaced), "the person has seen this content");
+    assert_eq!(push(&[gone]), queue(OperationKind::Create));
     for rows in [vec![], vec![row(Some(1))], vec![row(Some(2))]] {
         assert_eq!(push(&rows), None, "{rows:?}");
+    }
+}
+
+#[test]
+fn an_edit_replaces_only_content_that_galley_sent_or_a_person_saw() {
+    let edit = |replaces| StoredOperation {
+        replaces,
+        ..operation(OperationKind::Edit, OperationState::Queued, 0)
+    };
+    let drifted = MirroredTemplate { drifted: true, ..row(None) };
+    assert!(edit(None).may_replace(&row(Some(1))));
+    assert!(!edit(None).may_replace(&drifted));
+    assert!(edit(Some([7; 16])).may_replace(&drifted));
+    assert!(!edit(Some([8; 16])).may_replace(&drifted), "it was changed again");
+    let unread = MirroredTemplate { content_key: None, ..drifted };
+    assert!(!edit(None).may_replace(&unread), "what is there is not known");
+}
+
+#[test]
+fn a_conflict_with_drift_is_pushed_accepted_or_tried_again() {
+    let drifted = [MirroredTemplate { drifted: true, ..row(None) }];
+    let conflict = [operation(OperationKind::Edit, OperationState::Conflict, 0)];
+    for (action, is_possible) in [
+        (UpstreamAction::Push, true),
+        (UpstreamAction::Accept, true),
+        (UpstreamAction::Retry, true),
+        (UpstreamAction::Submit, false),
+    ] {
+        let planned = plan(action, Review::Provider, &stored(), &drifted, &conflict);
+        assert_eq!(planned.is_some(), is_possible, "{action:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, ProbeResult},
+    upstream::{CallDone, CallFailure, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 
@@ -146,6 +146,25 @@ pub(super) async fn skip(
             mirror::write(transaction, account, &row, None);
         }
     }
+    let after = before.moved(next, at);
+    write(transaction, &after).await?;
+    Ok(Fenced::Done(Some(after)))
+}
+
+pub(super) async fn conflict(
+    transaction: &mut Transaction,
+    fence: Fence,
+    id: u64,
+    error: &ProviderError,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased_with_account(transaction, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = by_id(transaction, fence.account, id).await?;
+    let Some(before) = before else { return Ok(Fenced::Done(None)) };
+    let next = before.operation.conflicting(error.clone());
+    let Some(next) = next else { return Ok(Fenced::Done(None)) };
     let after = before.moved(next, at);
     write(transaction, &after).await?;
     Ok(Fenced::Done(Some(after)))

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, ProbeResult},
+    upstream::{CallDone, CallFailure, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -144,6 +144,25 @@ pub(super) fn skip(
             mirror::write(connection, account, &row, None)?;
         }
     }
+    let after = before.moved(next, at);
+    write(connection, &after)?;
+    Ok(Fenced::Done(Some(after)))
+}
+
+pub(super) fn conflict(
+    connection: &Connection,
+    fence: Fence,
+    id: u64,
+    error: &ProviderError,
+    at: Timestamp,
+) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    if leased(connection, fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = by_id(connection, fence.account, id)?;
+    let Some(before) = before else { return Ok(Fenced::Done(None)) };
+    let next = before.operation.conflicting(error.clone());
+    let Some(next) = next else { return Ok(Fenced::Done(None)) };
     let after = before.moved(next, at);
     write(connection, &after)?;
     Ok(Fenced::Done(Some(after)))

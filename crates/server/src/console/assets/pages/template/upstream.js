@@ -12,7 +12,7 @@ import { timeAgo } from '../../ui/time.js';
 import { toast } from '../../ui/toast.js';
 import { upstreamBadge } from '../../ui/upstream-badge.js';
 import { changesView } from '../review/changes.js';
-import { actionsOf, comparable, isMoving } from './upstream-actions.js';
+import { actionsOf, comparable, isCompared, isMoving } from './upstream-actions.js';
 
 const SCOPE = 'upstream';
 /** How often the template is read again while its state changes by itself. */
@@ -58,7 +58,7 @@ export function upstreamCard(shared) {
     const { state } = shared.template.upstream;
     clearTimeout(timer);
     if (isMoving(state)) timer = setTimeout(() => void shared.reload(), REFRESH_MS);
-    if (state === 'drifted' && api.can(SCOPE)) void compare();
+    if (isCompared(state) && api.can(SCOPE)) void compare();
     else sides = null;
   }
 
@@ -88,10 +88,11 @@ export function upstreamCard(shared) {
   const side = (title, it) => html`<div class="review-proof"><h3>${title}</h3>
     ${proofView(it, { label: title, language: shared.template.language, empty: proofTexts.failed })}</div>`;
 
-  const comparison = () => (sides
+  /** @param {string} state */
+  const comparison = (state) => (sides
     ? html`<div class="review-proofs" data-testid="upstream-sides">${side(t.here(shared.template.version), sides.here)} ${side(t.there, sides.there)}</div>
       <h3>${t.differences}</h3>${changesView(comparable(shared.template), comparable(sides.document))}`
-    : loading(1));
+    : state === 'drifted' ? loading(1) : nothing);
 
   /** @param {any} it */
   const facts = (it) => html`<dl class="facts">
@@ -116,7 +117,7 @@ export function upstreamCard(shared) {
           <p>${t.meaning[it.state] ?? nothing}</p>
           ${it.error ? refusal(it.error) : nothing}
           ${!api.can(SCOPE) && actionsOf(it.state).length ? html`<p class="locked quiet">${icon('key')}${t.needsScope}</p>` : nothing}
-          ${it.state === 'drifted' && api.can(SCOPE) ? comparison() : nothing}
+          ${isCompared(it.state) && api.can(SCOPE) ? comparison(it.state) : nothing}
         </div>
         ${it.id ? facts(it) : nothing}
       </section>`;
