@@ -14,6 +14,7 @@ mod upstream;
 
 pub use dialect::{AuthHeader, Dialect, DialectError};
 pub use graph::GraphUpstream;
+pub use response::is_readable;
 pub use secret::Secret;
 pub use signature::verify_hook;
 pub use transport::{Method, Request, Response, Transport, TransportError};

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     document::{Document, Json, raw},
-    upstream::RemoteTemplate,
+    upstream::{CallKind, Created, RemoteTemplate},
 };
 use jiff::Timestamp;
 use serde_json::{Value, value::RawValue};
@@ -12,6 +12,26 @@ use crate::upstream::{Page, TokenInfo};
 /// The longest cursor, and the longest id of an upload.
 const MAX_TOKEN_BYTES: usize = 4_096;
 
+/// Whether the body of a response of success has what the client reads after a call of this kind. A
+/// body that was cut off, or the page of a proxy, does not.
+pub fn is_readable(kind: CallKind, body: &[u8]) -> bool {
+    let text = || std::str::from_utf8(body).unwrap_or_default();
+    match kind {
+        CallKind::Page => raw::members(text()).is_some_and(|it| items(&it).is_some()),
+        CallKind::Read => RemoteTemplate::parse(text()).is_ok(),
+        CallKind::Create => Created::parse(text()).is_some(),
+        CallKind::Edit | CallKind::Delete => is_success(body),
+        CallKind::Upload => member(body, "id").or_else(|| member(body, "h")).is_some(),
+        CallKind::Check => member(body, "id").is_some() || token_info(body).is_some(),
+    }
+}
+
+/// The templates of a page with these members.
+fn items<'a>(members: &[(impl AsRef<str>, &'a str)]) -> Option<Vec<&'a RawValue>> {
+    let (_, data) = members.iter().find(|(key, _)| key.as_ref() == "data")?;
+    serde_json::from_str(data).ok()
+}
+
 /// Reads a page of the list; `None` if the body is not one.
 ///
 /// Only the cursor is taken from `paging`: the link `next` contains the token. That the link exists
@@ -19,7 +39,7 @@ const MAX_TOKEN_BYTES: usize = 4_096;
 pub(crate) fn page(body: &[u8]) -> Option<Page> {
     let members = raw::members(std::str::from_utf8(body).ok()?)?;
     let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|it| it.1);
-    let items: Vec<&RawValue> = serde_json::from_str(member("data")?).ok()?;
+    let items = items(&members)?;
     let mut page = Page::default();
     for item in items {
         match RemoteTemplate::parse(item.get()) {
@@ -75,4 +95,33 @@ pub(crate) fn member(body: &[u8], key: &str) -> Option<String> {
 fn short_text(object: &Json<'_>, key: &str) -> Option<String> {
     let text = object.get(key)?.as_str()?;
     (1..=MAX_TOKEN_BYTES).contains(&text.len()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_readable_if_it_has_what_its_call_returns() {
+        let template =
+            r#"{"id":"7","name":"a","language":"en","status":"PENDING","category":"UTILITY"}"#;
+        let token = r#"{"data":{"is_valid":true}}"#;
+        for (kind, good) in [
+            (CallKind::Page, r#"{"data":[]}"#),
+            (CallKind::Read, template),
+            (CallKind::Create, r#"{"id":"7"}"#),
+            (CallKind::Edit, r#"{"success":true}"#),
+            (CallKind::Delete, r#"{"success":true}"#),
+            (CallKind::Upload, r#"{"id":"upload:7"}"#),
+            (CallKind::Upload, r#"{"h":"4:handle"}"#),
+            (CallKind::Check, r#"{"id":"17","name":"Shop"}"#),
+            (CallKind::Check, token),
+        ] {
+            assert!(is_readable(kind, good.as_bytes()), "{kind:?} {good}");
+            let cut_off = &good.as_bytes()[..good.len() - 1];
+            for bad in [cut_off, b"", b"{}", b"<html>", br#"{"success":false}"#, b"\xff"] {
+                assert!(!is_readable(kind, bad), "{kind:?} {bad:?}");
+            }
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub struct Checked {
 impl Session {
     /// Reads the account at the provider, counts its templates, and records when the token expires.
     pub async fn check(&self) -> Result<Checked, SyncError> {
-        match self.upstream.check().await {
+        match self.while_leased(self.upstream.check()).await? {
             Ok(report) => {
                 self.recovered().await?;
                 Ok(Checked { report, token: self.inspect_token().await? })
@@ -48,7 +48,8 @@ impl Session {
     /// Asks the provider about the token and records when it expires; `None` if the provider does not
     /// tell, which is no failure of the connection.
     pub async fn inspect_token(&self) -> Result<Option<TokenInfo>, SyncError> {
-        let info = self.upstream.token_info().await.ok().filter(|info| info.is_valid);
+        let info = self.while_leased(self.upstream.token_info()).await?;
+        let info = info.ok().filter(|info| info.is_valid);
         if let Some(info) = &info {
             let expiry = self.context.store.record_token_expiry(self.fence, info.expires_at);
             kept(expiry.await?)?;

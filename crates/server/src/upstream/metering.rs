@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use galley_domain::upstream::{CallKind, GraphErrorBody, classify};
-use galley_upstream::{Request, Response, Transport, TransportError};
+use galley_upstream::{Request, Response, Transport, TransportError, is_readable};
 
 use super::transport::Transports;
 
@@ -42,10 +42,10 @@ impl Transport for MeteredTransport {
     }
 }
 
-/// The outcome of an exchange in one word.
+/// The outcome of an exchange in one word. A response of success that the client cannot read is none.
 fn outcome(kind: CallKind, result: &Result<Response, TransportError>) -> &'static str {
     match result {
-        Ok(response) if response.is_success() => SUCCESS,
+        Ok(response) if response.is_success() && is_readable(kind, &response.body) => SUCCESS,
         Ok(response) => {
             let error = GraphErrorBody::read(&response.body, &[]);
             classify(kind, response.status, error, None).as_str()
@@ -67,7 +67,10 @@ mod tests {
         };
         let error = |code| format!(r#"{{"error":{{"message":"x","code":{code}}}}}"#);
         for (result, expected) in [
-            (response(200, "{}"), SUCCESS),
+            (response(200, r#"{"data":[]}"#), SUCCESS),
+            (response(200, r#"{"data":[{"id":"#), "unknown"),
+            (response(200, "<html>"), "unknown"),
+            (response(200, &error(190)), "credentials"),
             (response(400, &error(80_008)), "throttled"),
             (response(401, &error(190)), "credentials"),
             (response(400, &error(100)), "refused"),

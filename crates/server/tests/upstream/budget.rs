@@ -1,11 +1,13 @@
-//! Calls to a provider whose budget is almost used up.
+//! Calls to a provider whose budget is almost used up, and to one that takes long.
 
 use std::time::Duration;
 
 use galley_domain::upstream::{HeldReason, OperationState};
 use galley_server::upstream::SyncError;
+use galley_upstream::Method::Get;
+use tokio::time::timeout;
 
-use super::connected::Connected;
+use super::{connected::Connected, provider::Loss};
 use crate::sandbox::emulator::order;
 
 #[tokio::test]
@@ -51,4 +53,30 @@ async fn a_sweep_rests_with_the_page_that_asks_for_it() {
     // A quarter of an hour later.
     let report = connected.sweep(true).await.unwrap();
     assert_eq!((report.seen, connected.take_calls()), (150, 1), "it continues after that page");
+}
+
+#[tokio::test]
+async fn a_lease_lasts_as_long_as_a_check_takes() {
+    let connected = Connected::start().await.with_lease(Duration::from_millis(30));
+    connected.lose(Get, Loss::NoEnd);
+    let session = connected.session().await;
+    let leased_until = async || {
+        let store = &connected.service.store;
+        store.connection(connected.account).await.unwrap().unwrap().leased_until
+    };
+    let first = leased_until().await;
+    let extended = async {
+        connected.provider.hangs.notified().await;
+        connected.service.clock.advance(Duration::from_secs(1));
+        while leased_until().await == first {
+            tokio::task::yield_now().await;
+        }
+    };
+    let extended = timeout(Duration::from_secs(10), async {
+        tokio::select! {
+            () = extended => {}
+            checked = session.check() => panic!("the provider does not answer: {checked:?}"),
+        }
+    });
+    extended.await.expect("the lease is extended");
 }

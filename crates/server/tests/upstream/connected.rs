@@ -114,6 +114,12 @@ impl Connected {
         Self { provider, service, account, store_faults, context }
     }
 
+    /// With leases that last this long.
+    pub(crate) fn with_lease(mut self, lease: Duration) -> Self {
+        self.context.settings.lease = lease;
+        self
+    }
+
     /// The emulator at the provider.
     pub(crate) fn emulator(&self) -> &Emulator {
         &self.provider.emulator
