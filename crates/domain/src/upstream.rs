@@ -15,7 +15,9 @@ use crate::document::Json;
 
 pub use budget::CallBudget;
 pub use content::{ComparableContent, comparable};
-pub use failure::{CallFailure, CallKind, GraphErrorBody, ProviderError, Usage, classify};
+pub use failure::{
+    CallFailure, CallKind, GraphErrorBody, ProviderError, Usage, classify, refused_for,
+};
 pub use hints::{Hint, HookError, read_hook};
 pub use observation::{Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState};
 pub use operation::{CallDone, HeldReason, Operation, OperationKind, OperationState, ProbeResult};

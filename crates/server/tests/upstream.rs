@@ -2,6 +2,7 @@
 //! account, called in process.
 
 mod adopt;
+mod archive;
 mod budget;
 mod connected;
 mod crashes;

@@ -386,6 +386,7 @@ with_faults! {
         record_conflict(
             fence: Fence, id: u64, error: ProviderError, at: Timestamp
         ) -> Fenced<Option<StoredOperation>>;
+        operation(account: AccountId, id: u64) -> Option<StoredOperation>;
         newest_operation(account: AccountId, template: TemplateId) -> Option<StoredOperation>;
         operations_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<StoredOperation>;
         act_upstream(change: TemplateChange, action: UpstreamAction) -> UpstreamActionOutcome;

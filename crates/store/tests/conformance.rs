@@ -51,6 +51,7 @@ mod conformance {
     pub(crate) mod uploads;
     pub(crate) mod upstream;
     pub(crate) mod upstream_accept;
+    pub(crate) mod upstream_archive;
     pub(crate) mod upstream_calls;
     pub(crate) mod upstream_drift;
     pub(crate) mod upstream_mirror;
@@ -304,6 +305,13 @@ macro_rules! conformance {
                 templates_are_listed_by_their_state_at_the_provider,
                 settled_operations_are_deleted_except_the_newest_of_a_template,
                 a_template_that_changed_within_the_second_of_its_read_is_read_again,
+            }
+            upstream_archive {
+                the_archive_follows_the_provider_after_a_call_and_a_read,
+                versions_and_the_archive_do_not_supersede_each_other,
+                a_template_that_the_provider_does_not_have_is_not_archived,
+                a_change_of_the_archive_does_not_hide_what_became_of_a_version,
+                a_refused_change_of_the_archive_is_told_and_retried,
             }
             upstream_calls {
                 calls_rest_as_long_as_the_provider_asks_for,

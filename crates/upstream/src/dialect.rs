@@ -14,6 +14,12 @@ pub enum AuthHeader {
     Named(String),
 }
 
+/// Where Meta's Graph API is.
+const META_HOST: &str = "graph.facebook.com";
+
+/// Where Meta's archive is.
+const META_ARCHIVE_HOST: &str = "api.facebook.com";
+
 /// The address of an account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
@@ -84,6 +90,31 @@ impl Dialect {
         url
     }
 
+    /// The URL of a call about the archive: without a version, and at Meta on another host.
+    pub(crate) fn archive_url(&self, edge: &str, token: &Secret) -> Url {
+        let path = [self.waba.as_str(), "message_templates", edge];
+        let mut url = self.url(&[], &[], token);
+        if let Ok(mut segments) = url.path_segments_mut() {
+            if self.has_version() {
+                segments.pop();
+            }
+            segments.extend(path);
+        }
+        if url.host_str() == Some(META_HOST) {
+            // Both are names of hosts.
+            let _ = url.set_host(Some(META_ARCHIVE_HOST));
+        }
+        url
+    }
+
+    /// Whether the path of the base URL ends with a version, such as `v23.0`.
+    fn has_version(&self) -> bool {
+        let last = self.base_url.path_segments().and_then(|mut it| it.next_back());
+        let number = last.and_then(|last| last.strip_prefix('v')).unwrap_or_default();
+        number.starts_with(|it: char| it.is_ascii_digit())
+            && number.chars().all(|it| it.is_ascii_digit() || it == '.')
+    }
+
     /// The token of the app itself, if its id and its secret are known.
     pub(crate) fn app_token(&self) -> Option<Secret> {
         let (id, secret) = (self.app_id.as_ref()?, self.app_secret.as_ref()?);
@@ -132,6 +163,26 @@ mod tests {
         }
         for waba in ["", "..", "1/2", "1?x"] {
             assert_eq!(Dialect::new("https://x", waba), Err(DialectError::NotAnAccount), "{waba}");
+        }
+    }
+
+    #[test]
+    fn the_archive_has_no_version_and_at_meta_another_host() {
+        for (base, expected) in [
+            ("https://graph.facebook.com/v23.0", "https://api.facebook.com"),
+            ("https://graph.facebook.com", "https://api.facebook.com"),
+            ("http://127.0.0.1:8080/v23.0/", "http://127.0.0.1:8080"),
+            ("https://x.example/whatsapp/v1", "https://x.example/whatsapp"),
+            ("https://x.example/videos", "https://x.example/videos"),
+            ("https://graph.facebook.com.x.example/v23.0", "https://graph.facebook.com.x.example"),
+        ] {
+            let mut dialect = Dialect::new(base, "17").unwrap();
+            let url = dialect.archive_url("archive", &Secret::new("t"));
+            assert_eq!(url.as_str(), format!("{expected}/17/message_templates/archive"));
+            dialect.app_secret = Some(Secret::new("s"));
+            let url = dialect.archive_url("unarchive", &Secret::new("t"));
+            assert!(url.path().ends_with("/17/message_templates/unarchive"), "{url}");
+            assert!(url.query().unwrap().starts_with("appsecret_proof="), "{url}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The calls of the Graph API.
 
+mod archive;
 mod inspection;
 
 use std::{
@@ -127,14 +128,19 @@ impl<T: Transport> GraphUpstream<T> {
 
     /// What a response without a result means: an error, or a body that was cut off.
     fn failure(&self, kind: CallKind, response: &Response) -> CallFailure {
-        let app_secret = self.dialect.app_secret.as_ref();
-        let proof = |token: &Secret| app_secret.map(|it| app_secret_proof(it, token));
-        let proof_of_app = self.dialect.app_token().and_then(|it| proof(&it)).unwrap_or_default();
-        let proof = proof(&self.token).unwrap_or_default();
-        let app_secret = app_secret.map_or("", Secret::expose);
-        let secrets = [self.token.expose(), app_secret, &proof, &proof_of_app];
+        let secrets = self.secrets();
+        let secrets: Vec<&str> = secrets.iter().map(Secret::expose).collect();
         let error = GraphErrorBody::read(&response.body, &secrets);
         classify(kind, response.status, error, response.usage(self.dialect.waba()))
+    }
+
+    /// What no text of the provider may contain.
+    fn secrets(&self) -> Vec<Secret> {
+        let app_secret = self.dialect.app_secret.as_ref();
+        let proof = |token: &Secret| app_secret.map(|it| app_secret_proof(it, token));
+        let proof_of_app = self.dialect.app_token().and_then(|it| proof(&it));
+        let proofs = proof(&self.token).into_iter().chain(proof_of_app).map(Secret::new);
+        [&self.token].into_iter().chain(app_secret).cloned().chain(proofs).collect()
     }
 
     /// The fields of a template.
@@ -289,6 +295,14 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
         let id = id.map(|id| ("hsm_id", id.as_str()));
         let query: Vec<(&str, &str)> = [("name", name)].into_iter().chain(id).collect();
         self.change(kind, self.request(kind, Method::Delete, &path, &query)).await
+    }
+
+    async fn archive(&self, id: &RemoteId) -> Result<(), CallFailure> {
+        self.change_archive(CallKind::Archive, id).await
+    }
+
+    async fn unarchive(&self, id: &RemoteId) -> Result<(), CallFailure> {
+        self.change_archive(CallKind::Unarchive, id).await
     }
 
     async fn upload(&self, app: &str, file: MediaFile) -> Result<String, CallFailure> {

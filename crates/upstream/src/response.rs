@@ -21,6 +21,11 @@ pub fn is_readable(kind: CallKind, body: &[u8]) -> bool {
         CallKind::Read => RemoteTemplate::parse(text()).is_ok(),
         CallKind::Create => Created::parse(text()).is_some(),
         CallKind::Edit | CallKind::Delete => is_success(body),
+        CallKind::Archive | CallKind::Unarchive => {
+            let lists = ["archived_templates", "unarchived_templates", "failed_templates"];
+            Document::parse(body)
+                .is_ok_and(|it| lists.iter().any(|list| it.root().get(list).is_some()))
+        }
         CallKind::Upload => member(body, "id").or_else(|| member(body, "h")).is_some(),
         CallKind::Check => member(body, "id").is_some() || token_info(body).is_some(),
     }
@@ -66,6 +71,35 @@ pub(crate) fn is_success(body: &[u8]) -> bool {
     match document.root().get("success") {
         Some(success) => matches!(success, Json::Bool(true)),
         None => document.root().get("id").is_some() && document.root().get("error").is_none(),
+    }
+}
+
+/// What a response about the archive says of a template.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Archiving {
+    /// It is listed among those that were changed.
+    Changed,
+    /// It was not changed; the provider says why.
+    Failed(String),
+    /// The response does not mention it, or cannot be read.
+    Unknown,
+}
+
+/// Reads what a response says of a template. `changed` is the member that lists those that were changed.
+pub(crate) fn archiving(body: &[u8], changed: &str, id: &str) -> Archiving {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Archiving::Unknown };
+    let is_id = |it: &Value| match it {
+        Value::String(text) => text == id,
+        number => number.to_string() == id,
+    };
+    let listed = body.get(changed).and_then(Value::as_array);
+    if listed.is_some_and(|listed| listed.iter().any(is_id)) {
+        return Archiving::Changed;
+    }
+    match body.get("failed_templates").and_then(|it| it.get(id)) {
+        Some(Value::String(reason)) => Archiving::Failed(reason.clone()),
+        Some(reason) => Archiving::Failed(reason.to_string()),
+        None => Archiving::Unknown,
     }
 }
 

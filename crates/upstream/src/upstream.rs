@@ -100,6 +100,12 @@ pub trait Upstream: Send + Sync {
     /// Deletes a template; without an id, all languages of the name.
     async fn delete(&self, name: &str, id: Option<&RemoteId>) -> Result<(), CallFailure>;
 
+    /// Puts a template aside.
+    async fn archive(&self, id: &RemoteId) -> Result<(), CallFailure>;
+
+    /// Takes a template back from the archive.
+    async fn unarchive(&self, id: &RemoteId) -> Result<(), CallFailure>;
+
     /// Uploads a sample for the app with this id and returns its handle: two exchanges. It changes no
     /// template, so that even an unknown outcome can be repeated.
     async fn upload(&self, app: &str, file: MediaFile) -> Result<String, CallFailure>;

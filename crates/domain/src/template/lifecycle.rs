@@ -86,7 +86,8 @@ string_enum!(
         CategoryAnnounced "template.category_announced",
         /// The provider of a connected account reviews the template.
         Submitted "template.submitted",
-        /// The provider of a connected account refused to create, edit or delete the template.
+        /// The provider of a connected account refused to create, edit, delete, archive or unarchive
+        /// the template.
         UpstreamRefused "template.upstream_refused",
         /// The provider shows another content than the newest version has.
         Drifted "template.drifted",

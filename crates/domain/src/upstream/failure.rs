@@ -22,6 +22,10 @@ string_enum!(
         Edit "edit",
         /// Deletes a template.
         Delete "delete",
+        /// Puts a template aside.
+        Archive "archive",
+        /// Takes a template back from the archive.
+        Unarchive "unarchive",
         /// Uploads a sample.
         Upload "upload",
         /// Reads the account at the provider.
@@ -186,9 +190,7 @@ impl GraphErrorBody {
         let number = |key| error.get(key).and_then(Json::as_i64);
         let text = |key| {
             let text = text(error, key).filter(|text| !text.trim().is_empty())?;
-            let secrets = secrets.iter().filter(|secret| !secret.is_empty());
-            let redact = |text: String, secret: &&str| text.replace(*secret, "[redacted]");
-            Some(bounded(&secrets.fold(text.to_owned(), redact)))
+            Some(bounded(&redacted(text, secrets)))
         };
         let message = text("error_user_msg").or_else(|| text("message"));
         Some(Self {
@@ -246,6 +248,17 @@ impl Usage {
         let is_used_up = self.percent >= MAX_USAGE_PERCENT;
         is_used_up.then(|| self.regain.unwrap_or(DEFAULT_REST))
     }
+}
+
+/// The error of a provider that gives nothing but a reason, without the `secrets`.
+pub fn refused_for(reason: &str, secrets: &[&str]) -> CallFailure {
+    let message = bounded(&redacted(reason, secrets));
+    CallFailure::Refused(ProviderError { code: 0, subcode: None, title: None, message })
+}
+
+fn redacted(text: &str, secrets: &[&str]) -> String {
+    let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+    secrets.fold(text.to_owned(), |text, secret| text.replace(*secret, "[redacted]"))
 }
 
 /// What a response without a result means. Codes take precedence over the status.

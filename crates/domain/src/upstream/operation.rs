@@ -1,5 +1,5 @@
-//! What becomes of an operation: a create, an edit or a delete that Galley has to make at the
-//! provider.
+//! What becomes of an operation: a create, an edit, a delete, or putting a template aside and taking it
+//! back, which Galley has to make at the provider.
 //!
 //! `queued → sending → done`, and `sending → unknown → probing → done | queued | conflict` when the
 //! outcome of the call is not known. A call is made only in `sending`, and only `queued` becomes
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     content::{ComparableContent, comparable},
     failure::{CallFailure, CallKind, PROBE_INTERVAL, ProviderError},
-    observation::{Created, RemoteTemplate},
+    observation::{Created, RemoteStatus, RemoteTemplate},
 };
 use crate::{document::Document, string_enum::string_enum};
 
@@ -24,8 +24,36 @@ string_enum!(
         Edit "edit",
         /// Deletes it.
         Delete "delete",
+        /// Puts it aside.
+        Archive "archive",
+        /// Takes it back from the archive.
+        Unarchive "unarchive",
     }
 );
+
+impl OperationKind {
+    /// Whether it gives the provider a version.
+    pub fn is_submission(self) -> bool {
+        matches!(self, Self::Create | Self::Edit)
+    }
+
+    /// Whether it puts the template aside or takes it back.
+    pub fn is_archiving(self) -> bool {
+        matches!(self, Self::Archive | Self::Unarchive)
+    }
+
+    /// Whether a template with this status at the provider is where an archiving operation wants it.
+    pub fn is_placed(self, status: &RemoteStatus) -> bool {
+        self.is_archiving() && (*status == RemoteStatus::Archived) == (self == Self::Archive)
+    }
+
+    /// Whether it replaces an earlier operation of the same template whose call was not made. A
+    /// version says nothing about the archive, and the archive nothing about versions; a deleted
+    /// template needs neither.
+    pub fn supersedes(self, earlier: Self) -> bool {
+        self == Self::Delete || self.is_archiving() == earlier.is_archiving()
+    }
+}
 
 string_enum!(
     /// Why an operation is held.
@@ -128,6 +156,10 @@ pub enum CallDone {
     Edited,
     /// The template was deleted.
     Deleted,
+    /// The template was put aside.
+    Archived,
+    /// The template was taken back from the archive.
+    Unarchived,
 }
 
 /// What a read at the provider showed after a call with an unknown outcome.
@@ -135,9 +167,9 @@ pub enum CallDone {
 pub enum ProbeResult {
     /// The template does not exist. After [`CallFailure::Gone`], only if the account is readable.
     Absent,
-    /// It has the content that the operation wants.
+    /// It has what the operation wants: the content, or the place in or outside of the archive.
     Equal,
-    /// It has another content.
+    /// It does not have that.
     Different,
     /// The read failed.
     Failed(CallFailure),
@@ -159,6 +191,15 @@ impl ProbeResult {
         let document = document.and_then(|text| Document::parse(text.as_bytes()).ok());
         let is_equal = document.is_some_and(|it| comparable(it.root()) == *wanted);
         if is_equal && previous != Some(wanted) { Self::Equal } else { Self::Different }
+    }
+
+    /// Compares the status that the provider shows with the one that an archiving operation wants.
+    pub fn placed(found: Option<&RemoteTemplate>, kind: OperationKind) -> Self {
+        match found.filter(|found| !found.status.is_deleted()) {
+            None => Self::Absent,
+            Some(found) if kind.is_placed(&found.status) => Self::Equal,
+            Some(_) => Self::Different,
+        }
     }
 }
 
@@ -217,6 +258,8 @@ impl Operation {
             (OperationState::Queued, OperationKind::Create) => Some(CallKind::Create),
             (OperationState::Queued, OperationKind::Edit) => Some(CallKind::Edit),
             (OperationState::Queued, OperationKind::Delete) => Some(CallKind::Delete),
+            (OperationState::Queued, OperationKind::Archive) => Some(CallKind::Archive),
+            (OperationState::Queued, OperationKind::Unarchive) => Some(CallKind::Unarchive),
             (OperationState::Unknown, _) => Some(CallKind::Read),
             _ => None,
         }
@@ -254,6 +297,11 @@ impl Operation {
             (CallFailure::TemplateLimit(_), _) => held(HeldReason::Limit, Some(LIMIT_RETRY)),
             (CallFailure::EditNotAllowed(_), OperationKind::Edit) => {
                 held(HeldReason::Quota, Some(QUOTA_RETRY))
+            }
+            // The call is about the account: the provider does not offer the archive. A template that
+            // it does not know is refused by name.
+            (CallFailure::Gone(_), OperationKind::Archive | OperationKind::Unarchive) => {
+                self.moved(OperationState::Refused, None, error)
             }
             (CallFailure::Unknown(_) | CallFailure::TooMuchData(_) | CallFailure::Gone(_), _)
             | (CallFailure::Exists(_), OperationKind::Create) => {
@@ -296,16 +344,26 @@ impl Operation {
         let error = self.error.clone();
         match (found, self.kind) {
             (ProbeResult::Absent, OperationKind::Delete)
-            | (ProbeResult::Equal, OperationKind::Create | OperationKind::Edit) => {
-                self.moved(OperationState::Done, None, None)
-            }
+            | (
+                ProbeResult::Equal,
+                OperationKind::Create
+                | OperationKind::Edit
+                | OperationKind::Archive
+                | OperationKind::Unarchive,
+            ) => self.moved(OperationState::Done, None, None),
             (ProbeResult::Absent, OperationKind::Create)
-            | (ProbeResult::Different, OperationKind::Edit)
+            | (
+                ProbeResult::Different,
+                OperationKind::Edit | OperationKind::Archive | OperationKind::Unarchive,
+            )
             // The provider answers, so that the call can be made at once.
             | (ProbeResult::Equal | ProbeResult::Different, OperationKind::Delete) => {
                 self.moved(OperationState::Queued, None, error)
             }
-            (ProbeResult::Absent, OperationKind::Edit)
+            (
+                ProbeResult::Absent,
+                OperationKind::Edit | OperationKind::Archive | OperationKind::Unarchive,
+            )
             | (ProbeResult::Different, OperationKind::Create) => {
                 self.moved(OperationState::Conflict, None, error)
             }

@@ -1,9 +1,11 @@
-//! Makes the operations of a connection: creates, edits and deletes at the provider.
+//! Makes the operations of a connection: creates, edits, deletes and changes of the archive at the
+//! provider.
 //!
 //! `begin_operation` commits that a call is being made before its first byte leaves, and
 //! `record_call` commits its outcome. A call whose outcome is not known is probed before it is made
 //! again. All effects go through the store and the transport.
 
+mod archive;
 mod call;
 mod document;
 mod media;

@@ -19,7 +19,8 @@ pub(crate) use self::{
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
     operation::{
         DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS,
-        TemplateIdentity, called, operation, operation_cutoff,
+        SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
+        operation_cutoff,
     },
     row::{MIRROR_COLUMNS, mirrored, to_read},
     submission::{

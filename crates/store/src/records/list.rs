@@ -109,7 +109,8 @@ impl UpstreamFilter {
             }
             Self::Failed => {
                 "coalesce((SELECT o.state FROM upstream_operation o WHERE \
-                 o.account_id = template.account_id AND o.template_id = template.id \
+                 o.account_id = template.account_id AND o.template_id = template.id AND \
+                 (o.kind NOT IN ('archive', 'unarchive') OR o.state NOT IN ('done', 'superseded')) \
                  ORDER BY o.id DESC LIMIT 1), '') IN ('refused', 'conflict')"
             }
             Self::Missing => {

@@ -15,7 +15,7 @@ pub struct NewOperation {
     pub account: AccountId,
     /// The template.
     pub template: TemplateId,
-    /// The version to create or to replace the content with.
+    /// The version to create or to replace the content with; otherwise the newest one.
     pub version: u64,
     /// What to do.
     pub kind: OperationKind,
@@ -37,19 +37,26 @@ pub enum UpstreamAction {
     Push,
     /// Makes the last operation again, which was refused, in conflict or held.
     Retry,
+    /// Puts the template aside.
+    Archive,
+    /// Takes the template back from the archive.
+    Unarchive,
 }
 
 impl UpstreamAction {
     /// All actions.
-    pub const ALL: [Self; 4] = [Self::Submit, Self::Accept, Self::Push, Self::Retry];
+    pub const ALL: [Self; 6] =
+        [Self::Submit, Self::Accept, Self::Push, Self::Retry, Self::Archive, Self::Unarchive];
 
-    /// The word in a path.
+    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Submit => "submit",
             Self::Accept => "accept",
             Self::Push => "push",
             Self::Retry => "retry",
+            Self::Archive => "archive",
+            Self::Unarchive => "unarchive",
         }
     }
 

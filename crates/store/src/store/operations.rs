@@ -1,4 +1,4 @@
-//! Manages what a connected account has to create, edit and delete at its provider.
+//! Manages what a connected account has to create, edit, delete and archive at its provider.
 
 use async_trait::async_trait;
 use galley_domain::{
@@ -105,14 +105,23 @@ pub trait OperationStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
 
-    /// The newest operation of a template, even if that is deleted.
+    /// An operation.
+    async fn operation(
+        &self,
+        account: AccountId,
+        id: u64,
+    ) -> Result<Option<StoredOperation>, StoreError>;
+
+    /// The newest operation that gives the provider a version of a template or deletes it, even if the
+    /// account has deleted the template.
     async fn newest_operation(
         &self,
         account: AccountId,
         template: TemplateId,
     ) -> Result<Option<StoredOperation>, StoreError>;
 
-    /// The newest operation of each of these templates; those without one are left out.
+    /// The newest operation of each of these templates, which tells its state: one about the archive
+    /// that is done or superseded does not count. Templates without one are left out.
     async fn operations_of(
         &self,
         account: AccountId,
@@ -120,7 +129,7 @@ pub trait OperationStore: Send + Sync {
     ) -> Result<Vec<StoredOperation>, StoreError>;
 
     /// Does what a person asks for a template. A queued operation supersedes the earlier ones, except
-    /// those whose call has begun.
+    /// those whose call has begun. One about the archive and one about a version leave each other.
     async fn act_upstream(
         &self,
         change: TemplateChange,

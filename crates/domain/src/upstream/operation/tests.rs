@@ -13,8 +13,13 @@ fn error() -> ProviderError {
     ProviderError { code: 100, subcode: None, title: None, message: "no".to_owned() }
 }
 
-const KINDS: [OperationKind; 3] =
-    [OperationKind::Create, OperationKind::Edit, OperationKind::Delete];
+const KINDS: [OperationKind; 5] = [
+    OperationKind::Create,
+    OperationKind::Edit,
+    OperationKind::Delete,
+    OperationKind::Archive,
+    OperationKind::Unarchive,
+];
 
 fn done(kind: OperationKind) -> CallDone {
     match kind {
@@ -25,6 +30,8 @@ fn done(kind: OperationKind) -> CallDone {
         }),
         OperationKind::Edit => CallDone::Edited,
         OperationKind::Delete => CallDone::Deleted,
+        OperationKind::Archive => CallDone::Archived,
+        OperationKind::Unarchive => CallDone::Unarchived,
     }
 }
 
@@ -79,23 +86,24 @@ fn a_call_that_succeeds_is_done() {
 #[test]
 fn every_failure_of_a_call_leads_to_one_state() {
     const WEEK: i64 = 7 * 24 * 3_600;
-    for (failure, create, edit, delete, seconds) in [
-        ("not_sent", "queued", "queued", "queued", Some(1)),
-        ("unknown", "unknown", "unknown", "unknown", Some(1)),
-        ("too_much_data", "unknown", "unknown", "unknown", Some(1)),
-        ("throttled", "held throttle", "held throttle", "held throttle", Some(420)),
-        ("credentials", "held credentials", "held credentials", "held credentials", None),
-        ("restricted", "held restricted", "held restricted", "held restricted", None),
-        ("name_locked", "held name_lock", "held name_lock", "held name_lock", Some(WEEK)),
-        ("template_limit", "held limit", "held limit", "held limit", Some(3_600)),
-        ("edit_not_allowed", "refused", "held quota", "refused", Some(24 * 3_600)),
-        ("exists", "unknown", "refused", "refused", Some(1)),
-        ("gone", "held credentials", "unknown", "unknown", Some(1)),
-        ("cursor_expired", "refused", "refused", "refused", None),
-        ("refused", "refused", "refused", "refused", None),
+    for (failure, states, seconds) in [
+        ("not_sent", ["queued"; 4], Some(1)),
+        ("unknown", ["unknown"; 4], Some(1)),
+        ("too_much_data", ["unknown"; 4], Some(1)),
+        ("throttled", ["held throttle"; 4], Some(420)),
+        ("credentials", ["held credentials"; 4], None),
+        ("restricted", ["held restricted"; 4], None),
+        ("name_locked", ["held name_lock"; 4], Some(WEEK)),
+        ("template_limit", ["held limit"; 4], Some(3_600)),
+        ("edit_not_allowed", ["refused", "held quota", "refused", "refused"], Some(24 * 3_600)),
+        ("exists", ["unknown", "refused", "refused", "refused"], Some(1)),
+        ("gone", ["held credentials", "unknown", "unknown", "refused"], Some(1)),
+        ("cursor_expired", ["refused"; 4], None),
+        ("refused", ["refused"; 4], None),
     ] {
         let found = failures().into_iter().find(|it| it.as_str() == failure).unwrap();
-        for (kind, expected) in KINDS.into_iter().zip([create, edit, delete]) {
+        let states = states.into_iter().chain([states[3]]);
+        for (kind, expected) in KINDS.into_iter().zip(states) {
             let after = sending(kind).after_call(Err(found.clone()), now());
             let has_end = !["refused", "held credentials", "held restricted"].contains(&expected);
             let expected = (expected.to_owned(), seconds.filter(|_| has_end));
@@ -108,12 +116,12 @@ fn every_failure_of_a_call_leads_to_one_state() {
 
 #[test]
 fn every_result_of_a_probe_leads_to_one_state() {
-    for (result, create, edit, delete) in [
-        (ProbeResult::Absent, "queued", "conflict", "done"),
-        (ProbeResult::Equal, "done", "done", "queued"),
-        (ProbeResult::Different, "conflict", "queued", "queued"),
+    for (result, states) in [
+        (ProbeResult::Absent, ["queued", "conflict", "done", "conflict", "conflict"]),
+        (ProbeResult::Equal, ["done", "done", "queued", "done", "done"]),
+        (ProbeResult::Different, ["conflict", "queued", "queued", "queued", "queued"]),
     ] {
-        for (kind, expected) in KINDS.into_iter().zip([create, edit, delete]) {
+        for (kind, expected) in KINDS.into_iter().zip(states) {
             let after = probing(kind).after_probe(result.clone(), now());
             assert_eq!(after.state.as_str(), expected, "{kind:?} {result:?}");
             assert_eq!(after.held_until, None, "the provider answers: the call is made at once");
@@ -266,6 +274,42 @@ fn a_probe_compares_contents() {
     }
 }
 
+#[test]
+fn a_probe_of_the_archive_looks_at_the_status() {
+    let found = |status: &str| {
+        let text = format!(
+            r#"{{"id":"7","name":"a","language":"en","status":"{status}","category":"UTILITY"}}"#
+        );
+        RemoteTemplate::parse(&text).unwrap()
+    };
+    for (status, archive, unarchive) in [
+        ("ARCHIVED", ProbeResult::Equal, ProbeResult::Different),
+        ("APPROVED", ProbeResult::Different, ProbeResult::Equal),
+        ("REJECTED", ProbeResult::Different, ProbeResult::Equal),
+        ("PENDING_DELETION", ProbeResult::Absent, ProbeResult::Absent),
+    ] {
+        let found = found(status);
+        assert_eq!(ProbeResult::placed(Some(&found), OperationKind::Archive), archive, "{status}");
+        let placed = ProbeResult::placed(Some(&found), OperationKind::Unarchive);
+        assert_eq!(placed, unarchive, "{status}");
+    }
+    assert_eq!(ProbeResult::placed(None, OperationKind::Archive), ProbeResult::Absent);
+}
+
+#[test]
+fn versions_and_the_archive_replace_only_their_own_kind_and_a_delete_replaces_all() {
+    for later in KINDS {
+        for earlier in KINDS {
+            let expected =
+                later == OperationKind::Delete || later.is_archiving() == earlier.is_archiving();
+            assert_eq!(later.supersedes(earlier), expected, "{later:?} {earlier:?}");
+        }
+    }
+    assert!(!OperationKind::Archive.supersedes(OperationKind::Edit));
+    assert!(!OperationKind::Edit.supersedes(OperationKind::Unarchive));
+    assert!(OperationKind::Unarchive.supersedes(OperationKind::Archive));
+}
+
 /// Something that happens to an operation.
 #[derive(Clone, Debug)]
 enum Step {
@@ -300,7 +344,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn an_operation_waits_for_its_call_or_for_a_probe() {
-    let calls = [CallKind::Create, CallKind::Edit, CallKind::Delete];
+    let calls = [
+        CallKind::Create,
+        CallKind::Edit,
+        CallKind::Delete,
+        CallKind::Archive,
+        CallKind::Unarchive,
+    ];
     for (kind, call) in KINDS.into_iter().zip(calls) {
         let queued = Operation::new(kind);
         assert_eq!(queued.awaited_call(), Some(call));
@@ -331,8 +381,8 @@ fn tells_effect(kind: OperationKind, outcome: &Result<CallDone, CallFailure>) ->
         Err(CallFailure::Unknown(_) | CallFailure::TooMuchData(_)) => false,
         // The provider may have the template from an earlier call of this operation.
         Err(CallFailure::Exists(_)) => kind != OperationKind::Create,
-        // The template or the account is unknown.
-        Err(CallFailure::Gone(_)) => kind == OperationKind::Create,
+        // The account is unknown, or the template.
+        Err(CallFailure::Gone(_)) => kind == OperationKind::Create || kind.is_archiving(),
         _ => true,
     }
 }
@@ -340,7 +390,7 @@ fn tells_effect(kind: OperationKind, outcome: &Result<CallDone, CallFailure>) ->
 proptest! {
     #[test]
     fn no_call_is_repeated_before_a_probe_told_what_became_of_it(
-        kind in 0..3_usize,
+        kind in 0..KINDS.len(),
         steps in prop::collection::vec(step(), 0..60),
     ) {
         let kind = KINDS[kind];

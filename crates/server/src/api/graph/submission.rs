@@ -1,5 +1,5 @@
-//! Waits for the provider of a connected account, so that the response to a create, an edit or a
-//! delete contains the id, the status or the error of the provider.
+//! Waits for the provider of a connected account, so that the response to a create, an edit, a delete or
+//! a change of the archive contains the id, the status or the error of the provider.
 
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(super) enum Awaited {
     Version(TemplateId, u64),
     /// The provider does not have the template any more.
     Deletion(TemplateId),
+    /// The provider has put the template aside or taken it back, as this operation wants it.
+    Archiving(TemplateId, OperationKind, u64),
 }
 
 /// What became of a change at the provider.
@@ -66,8 +68,7 @@ impl Caller<Write> {
             return Ok(awaited.iter().map(|_| Submission::NotConnected).collect());
         }
         app.upstream().wake();
-        let wait = SUBMISSION_WAIT.min(app.limits().request / 2);
-        let deadline = Instant::now() + wait;
+        let deadline = deadline(app);
         let mut submissions = Vec::with_capacity(awaited.len());
         let mut refusal = None;
         for change in awaited {
@@ -93,25 +94,34 @@ impl Caller<Write> {
         Ok(submissions.into_iter().next().unwrap_or(Submission::NotConnected))
     }
 
-    async fn outcome(
+    /// Waits for one change until the deadline.
+    pub(super) async fn outcome(
         &self,
         app: &App,
         awaited: Awaited,
         deadline: Instant,
     ) -> Result<Outcome, Problem> {
         let account = self.account.id;
-        let (Awaited::Version(template, _) | Awaited::Deletion(template)) = awaited;
+        let template = awaited.template();
         let mut moves = app.upstream().moves();
         loop {
             moves.mark_unchanged();
-            let operation = app.store().newest_operation(account, template).await?;
+            let operation = match awaited {
+                Awaited::Archiving(_, _, id) => app.store().operation(account, id).await?,
+                _ => app.store().newest_operation(account, template).await?,
+            };
             let Some(operation) = operation.filter(|it| awaited.is_by(it)) else {
                 return self.without_operation(app, awaited).await;
             };
             let state = operation.operation.state;
             let is_over = Instant::now() >= deadline || self.is_resting(app, &operation).await?;
             match state {
-                OperationState::Done => return self.done(app, template).await,
+                OperationState::Done => {
+                    let row = self.present_row(app, template).await?;
+                    if is_over || awaited.is_shown(row.as_deref()) {
+                        return Ok(Outcome::Settled(Submission::Done(row)));
+                    }
+                }
                 OperationState::Refused | OperationState::Conflict => {
                     return Ok(Outcome::Failed(Box::new(operation)));
                 }
@@ -130,23 +140,27 @@ impl Caller<Write> {
         }
     }
 
-    async fn done(&self, app: &App, template: TemplateId) -> Result<Outcome, Problem> {
+    /// What the mirror shows of a template that the provider has.
+    async fn present_row(
+        &self,
+        app: &App,
+        template: TemplateId,
+    ) -> Result<Option<Box<MirroredTemplate>>, Problem> {
         let rows = app.store().mirror_of(self.account.id, vec![template]).await?;
-        let row = rows.into_iter().find(MirroredTemplate::is_present);
-        Ok(Outcome::Settled(Submission::Done(row.map(Box::new))))
+        Ok(rows.into_iter().find(MirroredTemplate::is_present).map(Box::new))
     }
 
     /// No operation is about the change: the provider has it, or a reviewer has to approve it first.
     async fn without_operation(&self, app: &App, awaited: Awaited) -> Result<Outcome, Problem> {
         match awaited {
             Awaited::Deletion(_) => Ok(Outcome::Settled(Submission::Done(None))),
-            Awaited::Version(template, 1) => match self.done(app, template).await? {
-                Outcome::Settled(Submission::Done(None)) => {
-                    Ok(Outcome::Settled(Submission::Pending(LOCAL)))
-                }
-                done => Ok(done),
+            Awaited::Version(template, 1) => match self.present_row(app, template).await? {
+                None => Ok(Outcome::Settled(Submission::Pending(LOCAL))),
+                row => Ok(Outcome::Settled(Submission::Done(row))),
             },
-            Awaited::Version(..) => Ok(Outcome::Settled(Submission::Pending(LOCAL))),
+            Awaited::Version(..) | Awaited::Archiving(..) => {
+                Ok(Outcome::Settled(Submission::Pending(LOCAL)))
+            }
         }
     }
 
@@ -183,20 +197,44 @@ impl Caller<Write> {
     }
 }
 
+/// When a request that begins to wait now stops waiting.
+pub(super) fn deadline(app: &App) -> Instant {
+    Instant::now() + SUBMISSION_WAIT.min(app.limits().request / 2)
+}
+
 /// The end of a wait.
-enum Outcome {
+pub(super) enum Outcome {
     Settled(Submission),
     /// The provider refused the change, or has another template in its place.
     Failed(Box<StoredOperation>),
 }
 
 impl Awaited {
+    fn template(self) -> TemplateId {
+        let (Self::Version(template, _)
+        | Self::Deletion(template)
+        | Self::Archiving(template, _, _)) = self;
+        template
+    }
+
     /// Whether an operation makes the change.
     fn is_by(self, operation: &StoredOperation) -> bool {
-        let is_deletion = operation.operation.kind == OperationKind::Delete;
+        let kind = operation.operation.kind;
         match self {
-            Self::Version(_, version) => !is_deletion && operation.version == version,
-            Self::Deletion(_) => is_deletion,
+            Self::Version(_, version) => kind.is_submission() && operation.version == version,
+            Self::Deletion(_) => kind == OperationKind::Delete,
+            Self::Archiving(_, _, id) => operation.id == id,
+        }
+    }
+
+    /// Whether the mirror shows the change that the provider has made, so that a read that follows
+    /// shows it, too. Only the archive is read for that.
+    fn is_shown(self, row: Option<&MirroredTemplate>) -> bool {
+        match (self, row) {
+            (Self::Archiving(_, kind, _), Some(row)) => {
+                kind.is_placed(&row.status) || row.dirty_at.is_none()
+            }
+            _ => true,
         }
     }
 }
@@ -254,6 +292,11 @@ mod tests {
         assert!(!Awaited::Deletion(template).is_by(&edit));
         assert!(Awaited::Deletion(template).is_by(&operation(OperationKind::Delete, 3)));
         assert!(!Awaited::Version(template, 3).is_by(&operation(OperationKind::Delete, 3)));
+        let archive = operation(OperationKind::Archive, 3);
+        assert!(!Awaited::Version(template, 3).is_by(&archive));
+        assert!(!Awaited::Deletion(template).is_by(&archive));
+        assert!(Awaited::Archiving(template, OperationKind::Archive, 1).is_by(&archive));
+        assert!(!Awaited::Archiving(template, OperationKind::Archive, 2).is_by(&archive));
     }
 
     #[test]

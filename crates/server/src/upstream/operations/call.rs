@@ -14,14 +14,16 @@ use super::{
 use crate::upstream::session::{Session, SyncError, kept};
 
 /// A call to make.
-enum Call {
+pub(super) enum Call {
     Create { document: String },
     Edit { id: RemoteId, document: String },
     Delete { id: RemoteId, name: String },
+    Archive { id: RemoteId },
+    Unarchive { id: RemoteId },
 }
 
 /// What an operation needs now.
-enum Plan {
+pub(super) enum Plan {
     /// An earlier operation has to end first.
     Wait,
     /// Nothing: the provider has what the operation wants, or a later one replaces it.
@@ -71,8 +73,11 @@ impl Session {
             }
             Err(failure) => (Err(not_made(failure.clone())), Err(failure)),
         };
-        let after = store.record_call(self.fence, begun.id, outcome, self.now()).await?;
-        Ok((Progress::Made(result), kept(after)?))
+        let after = kept(store.record_call(self.fence, begun.id, outcome, self.now()).await?)?;
+        if let Some(after) = &after {
+            self.read_archived(after).await?;
+        }
+        Ok((Progress::Made(result), after))
     }
 
     async fn plan(
@@ -83,6 +88,9 @@ impl Session {
     ) -> Result<Plan, SyncError> {
         if operation.operation.kind == OperationKind::Delete {
             return self.plan_delete(operation, subject).await;
+        }
+        if operation.operation.kind.is_archiving() {
+            return self.plan_archive(operation, subject).await;
         }
         let account = self.connection.account;
         let newest = self.context.store.newest_operation(account, operation.template).await?;
@@ -160,7 +168,9 @@ impl Session {
             Call::Edit { id, document } => {
                 self.upload_samples(document).await?.map(|document| Call::Edit { id, document })
             }
-            delete @ Call::Delete { .. } => Ok(delete),
+            without @ (Call::Delete { .. } | Call::Archive { .. } | Call::Unarchive { .. }) => {
+                Ok(without)
+            }
         })
     }
 
@@ -197,6 +207,14 @@ impl Session {
                 let deleted = self.while_leased(self.upstream.delete(&name, Some(&id))).await?;
                 deleted.map(|()| CallDone::Deleted)
             }
+            Call::Archive { id } => {
+                let archived = self.while_leased(self.upstream.archive(&id)).await?;
+                archived.map(|()| CallDone::Archived)
+            }
+            Call::Unarchive { id } => {
+                let unarchived = self.while_leased(self.upstream.unarchive(&id)).await?;
+                unarchived.map(|()| CallDone::Unarchived)
+            }
         };
         Ok(outcome)
     }
@@ -215,7 +233,7 @@ fn taken() -> CallFailure {
 
 /// The failure of a lookup before a call. A list or an account that does not exist: the token cannot see
 /// it.
-fn not_looked_up(failure: CallFailure) -> CallFailure {
+pub(super) fn not_looked_up(failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::Gone(error) => CallFailure::Credentials(error),
         CallFailure::TooMuchData(error) | CallFailure::CursorExpired(error) => {

@@ -37,6 +37,9 @@ impl Session {
         if let Some(row) = &subject.row {
             return self.look_by_id(row).await;
         }
+        if operation.operation.kind.is_archiving() {
+            return Ok(Ok(None));
+        }
         if operation.operation.kind == OperationKind::Delete {
             return self.find_own(operation, subject).await;
         }
@@ -71,6 +74,9 @@ impl Session {
         found: Option<RemoteTemplate>,
     ) -> Result<ProbeResult, SyncError> {
         let kind = operation.operation.kind;
+        if kind.is_archiving() {
+            return self.archive_result(operation, subject, found).await;
+        }
         let present = found.as_ref().filter(|it| !it.status.is_deleted());
         if kind == OperationKind::Delete {
             let is_present = present.is_some();
@@ -104,7 +110,7 @@ impl Session {
     }
 
     /// Records what a look has shown of a template that the account has.
-    async fn observe(
+    pub(super) async fn observe(
         &self,
         subject: &Subject,
         found: Option<RemoteTemplate>,

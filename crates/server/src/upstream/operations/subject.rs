@@ -68,7 +68,17 @@ impl Session {
         if !is_dirty && now.duration_since(row.observed_at) < MAX_ROW_AGE {
             return Ok(Ok(Some(row)));
         }
-        if let Err(failure) = self.read_template(&row.id, row.dirty_at).await? {
+        self.read_again(row).await
+    }
+
+    /// The row of a template after a read; `None` if the provider does not have it any more.
+    pub(super) async fn read_again(
+        &self,
+        row: MirroredTemplate,
+    ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
+        // A reason that is postponed stays, so that the template is read once more at its time.
+        let dirty_at = row.dirty_at.filter(|dirty_at| *dirty_at <= self.now());
+        if let Err(failure) = self.read_template(&row.id, dirty_at).await? {
             return Ok(Err(failure));
         }
         let row = self.context.store.mirrored_template(self.connection.account, row.id).await?;

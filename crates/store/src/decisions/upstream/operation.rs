@@ -72,12 +72,21 @@ impl Deleting {
     }
 }
 
+/// Operations that give the provider a version or delete the template, as an SQL condition.
+pub(crate) const VERSION_OPERATIONS: &str = "o.kind NOT IN ('archive', 'unarchive')";
+
+/// Operations that tell the state of their template, as an SQL condition: one about the archive that
+/// has ended well does not hide what became of the newest version.
+pub(crate) const SHOWN_OPERATIONS: &str =
+    "(o.kind NOT IN ('archive', 'unarchive') OR o.state NOT IN ('done', 'superseded'))";
+
 /// The operations that retention deletes, as an SQL condition; `$1` is the time before which they were
-/// settled.
+/// settled. The newest one of a template stays, and the newest one about a version.
 pub(crate) const EXPIRED_OPERATIONS: &str = "o.updated_at < $1 AND \
      o.state IN ('done', 'refused', 'conflict', 'superseded') AND (EXISTS (SELECT 1 \
      FROM upstream_operation n WHERE n.account_id = o.account_id AND \
-     n.template_id = o.template_id AND n.id > o.id) OR NOT EXISTS (SELECT 1 FROM template t \
+     n.template_id = o.template_id AND n.id > o.id AND (n.kind NOT IN ('archive', 'unarchive') \
+     OR o.kind IN ('archive', 'unarchive'))) OR NOT EXISTS (SELECT 1 FROM template t \
      WHERE t.id = o.template_id AND t.claim IS NOT NULL))";
 
 /// The time before which settled operations expire.
@@ -208,6 +217,8 @@ pub(crate) fn called(
             dirty_at: None,
             ..before?.clone()
         }),
+        // The read tells the status.
+        CallDone::Archived | CallDone::Unarchived => dirty(before?.clone()),
     }
 }
 

@@ -32,7 +32,7 @@ impl Provided<'_> {
 
     fn is_uncertain(&self) -> bool {
         let is_uncertain = |it: &StoredOperation| {
-            it.operation.kind != OperationKind::Delete && it.operation.state.is_uncertain()
+            it.operation.kind.is_submission() && it.operation.state.is_uncertain()
         };
         self.operations.iter().any(is_uncertain)
     }
@@ -52,7 +52,7 @@ impl Provided<'_> {
     pub(crate) fn needs_deletion(&self) -> bool {
         let was_sent = |it: &StoredOperation| {
             let operation = &it.operation;
-            operation.kind != OperationKind::Delete
+            operation.kind.is_submission()
                 && !operation.state.is_settled()
                 && operation.attempts > 0
         };
@@ -63,7 +63,7 @@ impl Provided<'_> {
 /// What an action does.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PlannedAction {
-    /// Queues an operation of the newest version.
+    /// Queues an operation of the newest version, or about the archive.
     Queue {
         kind: OperationKind,
         /// The content at the provider that the person has decided to replace.
@@ -100,6 +100,8 @@ pub(crate) fn plan_action(
         UpstreamAction::Push => push(change.review, stored, provided),
         UpstreamAction::Accept => accept(stored, provided),
         UpstreamAction::Retry => retry(newest),
+        UpstreamAction::Archive => archive(OperationKind::Archive, provided),
+        UpstreamAction::Unarchive => archive(OperationKind::Unarchive, provided),
     };
     planned.map_err(refused)
 }
@@ -111,8 +113,9 @@ fn submit(
 ) -> Result<PlannedAction, &'static str> {
     let version = stored.state.version;
     let is_under_way = |it: &StoredOperation| {
-        let is_submission = it.operation.kind != OperationKind::Delete;
-        is_submission && it.version == version && !it.operation.state.is_settled()
+        it.operation.kind.is_submission()
+            && it.version == version
+            && !it.operation.state.is_settled()
     };
     if provided.operations.iter().any(is_under_way) {
         return Err("The newest version is already being submitted.");
@@ -170,6 +173,15 @@ fn retry(newest: Option<&StoredOperation>) -> Result<PlannedAction, &'static str
     let retried = newest.filter(|it| it.operation.retry().is_some());
     let retried = retried.ok_or("The last operation is neither refused, in conflict nor held.")?;
     Ok(PlannedAction::Retry(Box::new(retried.clone())))
+}
+
+/// The provider decides whether the status allows it.
+fn archive(kind: OperationKind, provided: &Provided<'_>) -> Result<PlannedAction, &'static str> {
+    if provided.present().is_some() {
+        Ok(PlannedAction::Queue { kind, replaces: None })
+    } else {
+        Err("The provider does not have the template.")
+    }
 }
 
 /// The new version with the content of the provider, from its document; `None` if that cannot be read.

@@ -64,7 +64,7 @@ pub(in crate::postgres) async fn queue_deletion(
         )
         .await?;
     } else {
-        operations::supersede(transaction, account, template, at).await?;
+        operations::supersede(transaction, account, template, OperationKind::Delete, at).await?;
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ async fn accept(
         write_change(transaction, &followed).await?;
     }
     mirror::write(transaction, account, &row.accepted_as(edited.state.version), None);
-    operations::supersede(transaction, account, id, at).await?;
+    operations::supersede(transaction, account, id, OperationKind::Edit, at).await?;
     Ok(acted(done(templates::one_in(transaction, account, id).await?)))
 }
 

@@ -5,7 +5,7 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, ProbeResult, ProviderError},
+    upstream::{CallDone, CallFailure, HeldReason, OperationKind, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 
@@ -14,8 +14,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
-        operation as decode, operation_cutoff, stored_error,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, SHOWN_OPERATIONS,
+        UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode, operation_cutoff,
+        stored_error,
     },
     postgres::{
         PostgresStore,
@@ -125,13 +126,24 @@ impl OperationStore for PostgresStore {
         transact!(self, tx => outcomes::conflict(tx, fence, id, &error, at))
     }
 
+    async fn operation(
+        &self,
+        account: AccountId,
+        id: u64,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        let row = self.pools.read_one(&select(BY_ID), &[&key(account.get()), &id]).await?;
+        row.as_ref().map(decode).transpose()
+    }
+
     async fn newest_operation(
         &self,
         account: AccountId,
         template: TemplateId,
     ) -> Result<Option<StoredOperation>, StoreError> {
         let values: Values<'_> = &[&key(account.get()), &key(template.get())];
-        let row = self.pools.read_one(&select(NEWEST), values).await?;
+        let statement = select(&newest_of(VERSION_OPERATIONS));
+        let row = self.pools.read_one(&statement, values).await?;
         row.as_ref().map(decode).transpose()
     }
 
@@ -140,12 +152,11 @@ impl OperationStore for PostgresStore {
         account: AccountId,
         templates: Vec<TemplateId>,
     ) -> Result<Vec<StoredOperation>, StoreError> {
-        let statement = select(
-            "o.account_id = $1 AND o.template_id = ANY($2) AND NOT EXISTS (SELECT 1 \
-             FROM upstream_operation n WHERE n.account_id = $1 AND \
-             n.template_id = o.template_id AND n.id > o.id) \
-             ORDER BY array_position($2, o.template_id)",
-        );
+        let statement = select(&format!(
+            "o.id IN (SELECT max(o.id) FROM upstream_operation o WHERE o.account_id = $1 AND \
+             o.template_id = ANY($2) AND {SHOWN_OPERATIONS} GROUP BY o.template_id) \
+             ORDER BY array_position($2, o.template_id)"
+        ));
         let templates: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
         let connection = self.acquire_for(ReadKind::List, account).await?;
         let rows = connection.query(&statement, &[&key(account.get()), &templates]).await?;
@@ -198,8 +209,13 @@ impl PostgresStore {
 /// Number of expired operations that one statement deletes.
 const PURGED_OPERATIONS: i64 = 500;
 
-/// The newest operation of a template (`$2`) of an account (`$1`).
-const NEWEST: &str = "o.account_id = $1 AND o.template_id = $2 ORDER BY o.id DESC LIMIT 1";
+/// An operation (`$2`) of an account (`$1`).
+const BY_ID: &str = "o.account_id = $1 AND o.id = $2";
+
+/// The newest of `those` operations of a template (`$2`) of an account (`$1`).
+fn newest_of(those: &str) -> String {
+    format!("o.account_id = $1 AND o.template_id = $2 AND {those} ORDER BY o.id DESC LIMIT 1")
+}
 
 fn select(condition: &str) -> String {
     format!("SELECT {OPERATION_COLUMNS} FROM upstream_operation o WHERE {condition}")
@@ -236,18 +252,18 @@ async fn by_id(
 ) -> Result<Option<StoredOperation>, StoreError> {
     let Ok(id) = i64::try_from(id) else { return Ok(None) };
     let values: Values<'_> = &[&key(account.get()), &id];
-    let found = find(transaction, "o.account_id = $1 AND o.id = $2", values).await?;
+    let found = find(transaction, BY_ID, values).await?;
     Ok(found.into_iter().next())
 }
 
-/// The newest operation of a template.
+/// The newest operation of a template that tells its state.
 pub(super) async fn newest(
     transaction: &Transaction,
     account: AccountId,
     template: TemplateId,
 ) -> Result<Option<StoredOperation>, StoreError> {
     let values: Values<'_> = &[&key(account.get()), &key(template.get())];
-    Ok(find(transaction, NEWEST, values).await?.into_iter().next())
+    Ok(find(transaction, &newest_of(SHOWN_OPERATIONS), values).await?.into_iter().next())
 }
 
 /// The unfinished operations of a template, oldest first.
@@ -262,17 +278,19 @@ pub(super) async fn unfinished(
     find(transaction, &condition, &[&key(account.get()), &key(template.get())]).await
 }
 
-/// Supersedes the operations of a template whose calls have not begun; returns how many.
+/// Supersedes the operations of a template that an operation of this kind replaces and whose calls
+/// have not begun; returns how many.
 pub(super) async fn supersede(
     transaction: &Transaction,
     account: AccountId,
     template: TemplateId,
+    by: OperationKind,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let mut count = 0;
     for earlier in unfinished(transaction, account, template).await? {
         let superseded = earlier.operation.superseded();
-        if superseded != earlier.operation {
+        if by.supersedes(earlier.operation.kind) && superseded != earlier.operation {
             write(transaction, &earlier.moved(superseded, at)).await?;
             count += 1;
         }
@@ -311,13 +329,13 @@ async fn queue(
     insert(transaction, new).await.map(Some)
 }
 
-/// Queues an operation of a connected and locked account, and supersedes the earlier ones.
+/// Queues an operation of a connected and locked account, and supersedes those that it replaces.
 pub(super) async fn insert(
     transaction: &Transaction,
     new: NewOperation,
 ) -> Result<u64, StoreError> {
     let NewOperation { account, template, version, kind, replaces, at } = new;
-    supersede(transaction, account, template, at).await?;
+    supersede(transaction, account, template, kind, at).await?;
     let (own, template) = (key(account.get()), key(template.get()));
     let insert = "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
                   replaces, created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) \
@@ -368,7 +386,7 @@ async fn abandon(
     if !transaction.lock(account).await? {
         return Ok(0);
     }
-    supersede(transaction, account, template, by.at).await
+    supersede(transaction, account, template, OperationKind::Delete, by.at).await
 }
 
 async fn retry(

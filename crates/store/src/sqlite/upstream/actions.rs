@@ -63,7 +63,7 @@ pub(in crate::sqlite) fn queue_deletion(
             NewOperation { account, template, version, kind, replaces: None, at },
         )?;
     } else {
-        operations::supersede(connection, account, template, at)?;
+        operations::supersede(connection, account, template, OperationKind::Delete, at)?;
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ fn accept(
     }
     let connection = batch.connection();
     mirror::write(connection, account, &row.accepted_as(edited.state.version), None)?;
-    operations::supersede(connection, account, id, at)?;
+    operations::supersede(connection, account, id, OperationKind::Edit, at)?;
     Ok(acted(done(templates::one(connection, account, id)?)))
 }
 

@@ -5,7 +5,7 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, ProbeResult, ProviderError},
+    upstream::{CallDone, CallFailure, HeldReason, OperationKind, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
@@ -15,8 +15,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, UNFINISHED_OPERATIONS,
-        operation as decode, operation_cutoff, stored_error,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, SHOWN_OPERATIONS,
+        UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode, operation_cutoff,
+        stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -126,12 +127,21 @@ impl OperationStore for SqliteStore {
             .await
     }
 
+    async fn operation(
+        &self,
+        account: AccountId,
+        id: u64,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        self.point_readers.read(|connection| by_id(connection, account, id))
+    }
+
     async fn newest_operation(
         &self,
         account: AccountId,
         template: TemplateId,
     ) -> Result<Option<StoredOperation>, StoreError> {
-        self.point_readers.read(|connection| newest(connection, account, template))
+        self.point_readers
+            .read(|connection| newest_of(connection, account, template, VERSION_OPERATIONS))
     }
 
     async fn operations_of(
@@ -164,7 +174,10 @@ impl OperationStore for SqliteStore {
         by: Author,
     ) -> Result<u64, StoreError> {
         self.writer
-            .write(move |batch| supersede(batch.connection(), account, template, by.at))
+            .write(move |batch| {
+                let kind = OperationKind::Delete;
+                supersede(batch.connection(), account, template, kind, by.at)
+            })
             .await
     }
 
@@ -245,14 +258,24 @@ fn by_id(
     Ok(found.into_iter().next())
 }
 
-/// The newest operation of a template.
+/// The newest operation of a template that tells its state.
 pub(super) fn newest(
     connection: &Connection,
     account: AccountId,
     template: TemplateId,
 ) -> Result<Option<StoredOperation>, StoreError> {
-    let condition = "o.account_id = ?1 AND o.template_id = ?2 ORDER BY o.id DESC LIMIT 1";
-    let found = find(connection, condition, &[&key(account.get()), &key(template.get())])?;
+    newest_of(connection, account, template, SHOWN_OPERATIONS)
+}
+
+fn newest_of(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+    those: &str,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let condition =
+        format!("o.account_id = ?1 AND o.template_id = ?2 AND {those} ORDER BY o.id DESC LIMIT 1");
+    let found = find(connection, &condition, &[&key(account.get()), &key(template.get())])?;
     Ok(found.into_iter().next())
 }
 
@@ -268,17 +291,19 @@ pub(super) fn unfinished(
     find(connection, &condition, &[&key(account.get()), &key(template.get())])
 }
 
-/// Supersedes the operations of a template whose calls have not begun; returns how many.
+/// Supersedes the operations of a template that an operation of this kind replaces and whose calls
+/// have not begun; returns how many.
 pub(super) fn supersede(
     connection: &Connection,
     account: AccountId,
     template: TemplateId,
+    by: OperationKind,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let mut count = 0;
     for earlier in unfinished(connection, account, template)? {
         let superseded = earlier.operation.superseded();
-        if superseded != earlier.operation {
+        if by.supersedes(earlier.operation.kind) && superseded != earlier.operation {
             write(connection, &earlier.moved(superseded, at))?;
             count += 1;
         }
@@ -316,10 +341,10 @@ fn queue(connection: &Connection, new: NewOperation) -> Result<Option<u64>, Stor
     insert(connection, new).map(Some)
 }
 
-/// Queues an operation of a connected account, and supersedes the earlier ones.
+/// Queues an operation of a connected account, and supersedes those that it replaces.
 pub(super) fn insert(connection: &Connection, new: NewOperation) -> Result<u64, StoreError> {
     let NewOperation { account, template, version, kind, replaces, at } = new;
-    supersede(connection, account, template, at)?;
+    supersede(connection, account, template, kind, at)?;
     let own = key(account.get());
     connection
         .prepare_cached(

@@ -190,6 +190,43 @@ async fn an_edit_and_a_delete_need_a_success() {
 }
 
 #[tokio::test]
+async fn a_template_is_put_aside_and_taken_back_at_the_address_of_the_archive() {
+    let reason = format!("The token {TOKEN} may not archive a PENDING template.");
+    let script = Script::with_bodies(&[
+        r#"{"archived_templates":["7"],"failed_templates":{}}"#,
+        r#"{"unarchived_templates":[7],"failed_templates":{}}"#,
+        &format!(r#"{{"archived_templates":[],"failed_templates":{{"7":"{reason}"}}}}"#),
+        r#"{"archived_templates":["8"],"failed_templates":{"8":"no"}}"#,
+        r#"{"success":true}"#,
+    ]);
+    let upstream = upstream(&script);
+    assert_eq!(upstream.archive(&id("7")).await, Ok(()));
+    assert_eq!(upstream.unarchive(&id("7")).await, Ok(()));
+    let CallFailure::Refused(error) = upstream.archive(&id("7")).await.unwrap_err() else {
+        panic!("a template that is listed as failed is refused")
+    };
+    assert_eq!(error.message, "The token [redacted] may not archive a PENDING template.");
+    for _ in 0..2 {
+        // The response says nothing about the template.
+        assert_eq!(upstream.archive(&id("7")).await.unwrap_err().as_str(), "unknown");
+    }
+    let requests = script.requests();
+    let urls: Vec<&str> = requests.iter().map(|it| it.url.as_str()).take(2).collect();
+    assert_eq!(
+        urls,
+        [
+            "https://graph.example/17/message_templates/archive",
+            "https://graph.example/17/message_templates/unarchive",
+        ]
+    );
+    assert_eq!(requests[0].body, br#"{"hsm_ids":["7"]}"#);
+    assert_eq!(requests[0].method, Method::Post);
+    let kinds: Vec<_> = requests.iter().filter_map(|it| it.kind).take(2).collect();
+    assert_eq!(kinds, [CallKind::Archive, CallKind::Unarchive]);
+    assert_eq!(headers(&requests[0])[0], ("authorization", "Bearer EAAG-canary-token"));
+}
+
+#[tokio::test]
 async fn a_sample_is_declared_and_sent() {
     let session = r#"{"id":"upload:MTph==?sig=ARZ_x%2F&v=1"}"#;
     let script = Script::with_bodies(&[session, r#"{"h":"4::aW1h"}"#]);

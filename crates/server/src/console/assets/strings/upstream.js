@@ -32,7 +32,7 @@ export const upstream = {
     push: { title: 'Push your content to the provider', text: 'The newest version replaces what the provider has, and the provider reviews it again.' },
   }),
   done: /** @type {Record<string, string>} */ ({ accept: 'The content of the provider is accepted.', push: 'Queued.', retry: 'Queued again.', submit: 'Queued.' }),
-  kind: /** @type {Record<string, string>} */ ({ create: 'Create', edit: 'Edit', delete: 'Delete' }),
+  kind: /** @type {Record<string, string>} */ ({ create: 'Create', edit: 'Edit', delete: 'Delete', archive: 'Archive', unarchive: 'Unarchive' }),
   heldReason: /** @type {Record<string, string>} */ ({
     throttle: 'the calls of this hour are used up', credentials: 'the provider does not accept the token', quota: 'the provider allows no edit now',
     name_lock: 'the name is locked', limit: 'the provider has too many templates', restricted: 'the provider has restricted the account',

@@ -283,6 +283,28 @@ fn the_last_operation_is_retried_if_it_failed_or_waits() {
 }
 
 #[test]
+fn an_operation_about_the_archive_is_none_about_a_version() {
+    for kind in [OperationKind::Archive, OperationKind::Unarchive] {
+        let open = [operation(kind, OperationState::Unknown, 1)];
+        let without_row = Provided { rows: &[], operations: &open };
+        assert_eq!(without_row.submission(), OperationKind::Create);
+        assert!(!without_row.needs_deletion());
+        let rows = [row(Some(1))];
+        let provided = Provided { rows: &rows, operations: &open };
+        let plan = |action, provided| {
+            plan_action(action, &change(Review::Provider), Some(&stored()), provided, None)
+        };
+        let submitted = plan(UpstreamAction::Submit, &provided);
+        assert_eq!(submitted.ok(), queue(OperationKind::Edit), "it is not under way");
+        let action = UpstreamAction::parse(kind.as_str()).unwrap();
+        assert_eq!(plan(action, &provided).ok(), queue(kind));
+        let refusal =
+            UpstreamActionOutcome::NotPossible("The provider does not have the template.");
+        assert_eq!(plan(action, &without_row), Err(Box::new(refusal)));
+    }
+}
+
+#[test]
 fn an_unexpected_revision_is_refused_before_everything_else() {
     let expected = TemplateChange { expected: Some(vec![3]), ..change(Review::Provider) };
     let provided = Provided { rows: &[], operations: &[] };

@@ -1,0 +1,84 @@
+//! Puts templates aside at the provider, and takes them back. The provider owns the status: a read after
+//! the call changes the status of the account's template.
+
+use galley_domain::upstream::{
+    CallFailure, OperationKind, OperationState, ProbeResult, ProviderError, RemoteTemplate,
+};
+use galley_store::{MirroredTemplate, StoredOperation};
+
+use super::{
+    call::{Call, Plan, not_looked_up},
+    subject::Subject,
+};
+use crate::upstream::session::{Session, SyncError};
+
+impl Session {
+    /// What an operation about the archive needs now. A template that is where it should be needs
+    /// nothing.
+    pub(super) async fn plan_archive(
+        &self,
+        operation: &StoredOperation,
+        subject: Subject,
+    ) -> Result<Plan, SyncError> {
+        let kind = operation.operation.kind;
+        if subject.is_deleted {
+            return Ok(Plan::Skip);
+        }
+        let row = match subject.row {
+            // The mirror may show what was there before.
+            Some(row) if kind.is_placed(&row.status) => match self.read_again(row).await? {
+                Ok(row) => row,
+                Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
+            },
+            row => row,
+        };
+        Ok(match row {
+            None => Plan::Failed(absent()),
+            Some(row) if kind.is_placed(&row.status) => Plan::Skip,
+            Some(row) if kind == OperationKind::Unarchive => {
+                Plan::Call(Call::Unarchive { id: row.id })
+            }
+            Some(row) => Plan::Call(Call::Archive { id: row.id }),
+        })
+    }
+
+    /// Reads the template of an operation about the archive that is done, at once: a request waits for
+    /// its status.
+    pub(super) async fn read_archived(&self, after: &StoredOperation) -> Result<(), SyncError> {
+        let operation = &after.operation;
+        if !operation.kind.is_archiving() || operation.state != OperationState::Done {
+            return Ok(());
+        }
+        let rows = self.context.store.mirror_of(self.connection.account, vec![after.template]);
+        if let Some(row) = rows.await?.into_iter().find(MirroredTemplate::is_present) {
+            if let Err(failure) = self.read_again(row).await? {
+                return Err(self.failed(failure).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a look means for an operation about the archive. What was found is recorded in the mirror.
+    pub(super) async fn archive_result(
+        &self,
+        operation: &StoredOperation,
+        subject: &Subject,
+        found: Option<RemoteTemplate>,
+    ) -> Result<ProbeResult, SyncError> {
+        let result = ProbeResult::placed(found.as_ref(), operation.operation.kind);
+        if !subject.is_deleted {
+            self.observe(subject, found).await?;
+        }
+        Ok(result)
+    }
+}
+
+/// The failure of a template that the provider no longer has.
+fn absent() -> CallFailure {
+    CallFailure::Refused(ProviderError {
+        code: 0,
+        subcode: None,
+        title: None,
+        message: "The provider does not have the template.".to_owned(),
+    })
+}
