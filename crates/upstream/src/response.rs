@@ -88,9 +88,10 @@ pub(crate) enum Archiving {
 /// Reads what a response says of a template. `changed` is the member that lists those that were changed.
 pub(crate) fn archiving(body: &[u8], changed: &str, id: &str) -> Archiving {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return Archiving::Unknown };
+    // Meta's ids are texts in some responses and numbers in others.
     let is_id = |it: &Value| match it {
-        Value::String(text) => text == id,
-        number => number.to_string() == id,
+        Value::Number(number) => number.as_u64().is_some_and(|it| it.to_string() == id),
+        text => text.as_str() == Some(id),
     };
     let listed = body.get(changed).and_then(Value::as_array);
     if listed.is_some_and(|listed| listed.iter().any(is_id)) {
