@@ -112,7 +112,7 @@ impl Resolver<'_> {
             min_free_bytes: self.min_free_bytes(),
             bootstrap: self.bootstrap(),
             webhooks: self.webhooks(),
-            upstream: self.upstream(),
+            upstream: self.upstream(limits.media_bytes),
             limits,
         }
     }

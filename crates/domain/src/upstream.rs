@@ -9,6 +9,7 @@ pub mod hints;
 pub mod observation;
 pub mod operation;
 pub mod plan;
+pub mod samples;
 pub mod sweep;
 
 use crate::document::Json;

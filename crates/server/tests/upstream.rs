@@ -14,4 +14,5 @@ mod lost_webhooks;
 mod operations;
 mod provider;
 mod rng;
+mod samples;
 mod sweeps;

@@ -70,7 +70,9 @@ pub use records::{
     PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
     UpstreamStatistics, WebhookStatistics,
 };
-pub use records::{NewOperation, StoredOperation, UpstreamAction, UpstreamActionOutcome};
+pub use records::{
+    NewOperation, SampleLink, StoredOperation, UpstreamAction, UpstreamActionOutcome,
+};
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{

@@ -56,6 +56,7 @@ mod conformance {
     pub(crate) mod upstream_drift;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
+    pub(crate) mod upstream_samples;
     pub(crate) mod upstream_submission;
     pub(crate) mod upstream_sweeps;
     pub(crate) mod webhooks;
@@ -345,6 +346,11 @@ macro_rules! conformance {
                 a_template_that_is_being_deleted_is_not_imported_again,
                 operations_of_an_account_that_is_not_connected_are_not_queued,
                 a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template,
+            }
+            upstream_samples {
+                an_import_refers_to_the_file_that_keeps_its_sample,
+                an_import_without_a_complete_file_has_the_link,
+                an_accepted_content_refers_to_the_file_that_keeps_its_sample,
             }
             upstream_submission {
                 a_connected_account_has_the_review_of_its_provider,

@@ -33,6 +33,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// How long the transfer of a sample may take.
 const TRANSFER_DEADLINE: Duration = Duration::from_mins(5);
 
+/// How long a sample behind a link may take. Operations wait meanwhile.
+const FETCH_DEADLINE: Duration = Duration::from_mins(1);
+
 /// The longest response. A page of 100 templates takes a few hundred kilobytes.
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
@@ -346,7 +349,7 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
             url,
             headers: Vec::new(),
             body: Vec::new(),
-            deadline: self.deadline.max(TRANSFER_DEADLINE),
+            deadline: self.deadline.max(FETCH_DEADLINE),
             max_response_bytes: max_bytes,
         };
         let response = self.transport.exchange(request).await.map_err(not_exchanged)?;

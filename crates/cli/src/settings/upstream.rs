@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 use galley_server::{
     Clock,
     delivery::{HttpWebhookClient, Keyring, SsrfGuard, SsrfPolicy, SystemResolver, trusted_roots},
-    upstream::{HttpTransport, UpstreamContext, UpstreamSettings, UpstreamWaker},
+    upstream::{HttpTransport, SampleSettings, UpstreamContext, UpstreamSettings, UpstreamWaker},
 };
 use galley_store::Store;
 
 use super::Resolver;
+use crate::secrets::SystemRandom;
 
 /// Settings of connections to providers.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct ProviderSettings {
     pub(crate) sync: bool,
     /// How often and how much it calls.
     pub(crate) limits: UpstreamSettings,
+    /// The bytes that all files of an account may take.
+    pub(crate) media_bytes: u64,
 }
 
 impl ProviderSettings {
@@ -40,12 +43,14 @@ impl ProviderSettings {
         let client = HttpWebhookClient::new(self.guard(), Duration::ZERO, trusted_roots());
         let transports = HttpTransport::factory(Arc::new(client));
         let waker = UpstreamWaker::default();
-        UpstreamContext { store, clock, transports, keyring, settings: self.limits, waker }
+        let samples = SampleSettings::new(Arc::new(SystemRandom), self.media_bytes);
+        let settings = self.limits;
+        UpstreamContext { store, clock, transports, keyring, settings, samples, waker }
     }
 }
 
 impl Resolver<'_> {
-    pub(super) fn upstream(&mut self) -> ProviderSettings {
+    pub(super) fn upstream(&mut self, media_bytes: u64) -> ProviderSettings {
         let flag = |text: &str| text.parse().ok();
         let minutes = |minutes| Duration::from_mins(minutes);
         ProviderSettings {
@@ -71,6 +76,7 @@ impl Resolver<'_> {
                 ),
                 ..UpstreamSettings::default()
             },
+            media_bytes,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use galley_domain::{
     id::AccountId,
     violation::{Rule, Violation},
@@ -29,6 +30,15 @@ const SECRET_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
 pub trait Random: Send + Sync {
     /// Fills `bytes` with unpredictable values.
     fn fill(&self, bytes: &mut [u8]);
+}
+
+impl dyn Random {
+    /// An unguessable name of 32 letters, digits, `_` and `-`.
+    pub(crate) fn name(&self) -> String {
+        let mut bytes = [0; 24];
+        self.fill(&mut bytes);
+        BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    }
 }
 
 /// The dependencies and settings of webhook endpoints and deliveries, besides the store.

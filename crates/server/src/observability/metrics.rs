@@ -42,6 +42,9 @@ const CLOSE_REASONS: [&str; 4] = ["header_timeout", "idle_timeout", "send_timeou
 /// The usual outcomes of delivery attempts.
 const ATTEMPT_OUTCOMES: [&str; 3] = ["delivered", "will_retry", "gave_up"];
 
+/// Whether a sample of a provider was kept.
+const SAMPLE_OUTCOMES: [&str; 2] = ["kept", "failed"];
+
 pub(crate) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -54,6 +57,7 @@ pub(crate) struct Metrics {
     worker_restarts: IntCounterVec,
     throttled: IntCounterVec,
     upstream_calls: IntCounterVec,
+    upstream_samples: IntCounterVec,
     /// The budget of calls of a connection; 0 until the worker of connections tells it.
     upstream_calls_per_hour: AtomicU32,
     process: Process,
@@ -138,6 +142,13 @@ impl Metrics {
             ),
             &["call", "outcome"],
         );
+        let upstream_samples = IntCounterVec::new(
+            Opts::new(
+                "galley_upstream_samples_total",
+                "Media samples of providers that this process fetched, by outcome",
+            ),
+            &["outcome"],
+        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the metric definition is valid"),
@@ -149,6 +160,7 @@ impl Metrics {
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
             throttled: throttled.expect("the metric definition is valid"),
             upstream_calls: upstream_calls.expect("the metric definition is valid"),
+            upstream_samples: upstream_samples.expect("the metric definition is valid"),
             upstream_calls_per_hour: AtomicU32::new(0),
             process: Process::this(),
             sample: Mutex::default(),
@@ -165,7 +177,10 @@ impl Metrics {
         for call in CallKind::VALUES {
             metrics.upstream_calls.with_label_values(&[*call, "success"]);
         }
-        let collectors: [Box<dyn prometheus::core::Collector>; 9] = [
+        for outcome in SAMPLE_OUTCOMES {
+            metrics.upstream_samples.with_label_values(&[outcome]);
+        }
+        let collectors: [Box<dyn prometheus::core::Collector>; 10] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.connections.clone()),
@@ -174,6 +189,7 @@ impl Metrics {
             Box::new(metrics.worker_restarts.clone()),
             Box::new(metrics.throttled.clone()),
             Box::new(metrics.upstream_calls.clone()),
+            Box::new(metrics.upstream_samples.clone()),
             Box::new(lost_lines.counters.clone()),
         ];
         for collector in collectors {
@@ -223,6 +239,12 @@ impl Metrics {
     /// Records a call to a provider.
     pub(crate) fn record_upstream_call(&self, call: CallKind, outcome: &str) {
         self.upstream_calls.with_label_values(&[call.as_str(), outcome]).inc();
+    }
+
+    /// Records a sample of a provider that was fetched, and whether it is kept.
+    pub(crate) fn record_upstream_sample(&self, is_kept: bool) {
+        let [kept, failed] = SAMPLE_OUTCOMES;
+        self.upstream_samples.with_label_values(&[if is_kept { kept } else { failed }]).inc();
     }
 
     /// Sets the budget of calls of each connection.

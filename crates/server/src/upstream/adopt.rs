@@ -3,7 +3,7 @@
 use galley_domain::upstream::RemoteTemplate;
 use galley_upstream::Upstream as _;
 
-use super::session::{Session, SyncError, kept};
+use super::session::{Session, SyncError};
 
 impl Session {
     /// Reads the template with this name and language at the provider, and records it, so that it
@@ -20,9 +20,7 @@ impl Session {
         };
         self.recovered().await?;
         if let Some(template) = &found {
-            let record =
-                self.context.store.record_read(self.fence, template.clone(), None, self.now());
-            kept(record.await?)?;
+            self.record_read(template.clone(), None).await?;
         }
         Ok(found)
     }

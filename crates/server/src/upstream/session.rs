@@ -24,6 +24,7 @@ use thiserror::Error;
 
 use super::{
     budget::{BudgetState, BudgetedTransport},
+    samples::SampleSettings,
     transport::Transports,
     waker::UpstreamWaker,
 };
@@ -76,6 +77,8 @@ pub struct UpstreamContext {
     pub keyring: Keyring,
     /// The limits.
     pub settings: UpstreamSettings,
+    /// How the samples of providers are kept.
+    pub samples: SampleSettings,
     /// Tells requests that operations have moved.
     pub waker: UpstreamWaker,
 }
@@ -217,7 +220,7 @@ impl Session {
         let store = &self.context.store;
         match self.while_leased(self.upstream.read(id)).await? {
             Ok(template) => {
-                kept(store.record_read(self.fence, template, dirty_at, self.now()).await?)?;
+                self.record_read(template, dirty_at).await?;
             }
             Err(CallFailure::Gone(_)) => {
                 // The token may not see the account any more: then nothing is known.

@@ -54,6 +54,7 @@ impl Session {
             }
             part.seen += page.templates.len() as u64 + u64::from(page.unreadable);
             part.total = page.total.or(part.total);
+            self.keep_samples(&page.templates).await?;
             position = page.after.clone().map_or(SweepPosition::End, SweepPosition::After);
             let record = PageRecord {
                 templates: page.templates,

@@ -1,6 +1,6 @@
 //! Works on the connections of accounts to providers, on several at a time.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use galley_domain::id::AccountId;
 use jiff::SignedDuration;
@@ -33,6 +33,10 @@ pub async fn run_upstream_sync(app: App, mut context: UpstreamContext) {
     let recorder = app.clone();
     context.transports = metered(context.transports, move |call, outcome| {
         recorder.metrics().record_upstream_call(call, outcome);
+    });
+    let recorder = app.clone();
+    context.samples.record = Arc::new(move |is_kept| {
+        recorder.metrics().record_upstream_sample(is_kept);
     });
     let (mut tasks, mut schedule) = (JoinSet::new(), Schedule::default());
     let sweep_interval =

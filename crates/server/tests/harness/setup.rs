@@ -56,6 +56,13 @@ impl Resolve for Names {
 #[derive(Default)]
 pub(crate) struct Counting(AtomicU8);
 
+impl Counting {
+    /// Other bytes than those of a counter from 0.
+    pub(crate) fn starting_at(first: u8) -> Self {
+        Self(AtomicU8::new(first))
+    }
+}
+
 impl Random for Counting {
     fn fill(&self, bytes: &mut [u8]) {
         bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));

@@ -19,7 +19,10 @@ use galley_domain::{
 use galley_server::{
     Clock,
     delivery::Keyring,
-    upstream::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings, sync_connection},
+    upstream::{
+        Begun, SampleSettings, Session, SyncError, UpstreamContext, UpstreamSettings,
+        sync_connection,
+    },
     workers,
 };
 use galley_store::{
@@ -35,7 +38,7 @@ use tokio::task::JoinHandle;
 
 use super::provider::{Loss, Provider};
 use crate::{
-    harness::{TestAccount, TestResponse, TestService},
+    harness::{TestAccount, TestResponse, TestService, setup::Counting},
     sandbox::emulator::{Emulator, TOKEN, order},
 };
 
@@ -55,8 +58,11 @@ pub(crate) struct Connected {
     pub(crate) account: AccountId,
     /// The faults of the store of the service.
     pub(crate) store_faults: Arc<Faults>,
-    context: UpstreamContext,
+    pub(crate) context: UpstreamContext,
 }
+
+/// The quota of an account for its files.
+pub(crate) const MEDIA_BYTES: u64 = 1 << 20;
 
 /// The token of the connected account.
 pub(crate) const SHOP: &str = "token-of-the-shop";
@@ -109,6 +115,7 @@ impl Connected {
             transports: Arc::new(move |_| Arc::<Provider>::clone(&transport)),
             keyring,
             settings: UpstreamSettings { calls_per_hour: 5_000, ..UpstreamSettings::default() },
+            samples: SampleSettings::new(Arc::new(Counting::starting_at(128)), MEDIA_BYTES),
             waker: service.app.upstream().clone(),
         };
         Self { provider, service, account, store_faults, context }

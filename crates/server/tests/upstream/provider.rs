@@ -44,6 +44,8 @@ pub(crate) struct Provider {
     pub(super) log: Mutex<Vec<UpstreamMethod>>,
     /// The used part of the budget that responses show, in percent; 0 if it is that of the emulator.
     pub(super) usage: AtomicU32,
+    /// The links of files that were fetched.
+    pub(super) fetched: Mutex<Vec<String>>,
     pub(super) losses: Mutex<VecDeque<(UpstreamMethod, Loss)>>,
     /// Notified when a response does not come.
     pub(super) hangs: Notify,
@@ -57,6 +59,7 @@ impl Provider {
             rewrite: Mutex::default(),
             log: Mutex::default(),
             usage: AtomicU32::new(0),
+            fetched: Mutex::default(),
             losses: Mutex::default(),
             hangs: Notify::new(),
         }
@@ -82,10 +85,16 @@ impl Provider {
 #[async_trait]
 impl Transport for Provider {
     async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         let path = request.url.path().to_owned();
-        let loss = self.loss(request.method);
-        self.log.lock().unwrap().push(request.method);
+        let is_call = request.kind.is_some();
+        if is_call {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            self.log.lock().unwrap().push(request.method);
+        } else {
+            assert!(request.headers.is_empty(), "a file is fetched without the token");
+            self.fetched.lock().unwrap().push(request.url.to_string());
+        }
+        let loss = self.loss(request.method).filter(|_| is_call);
         match loss {
             Some(Loss::NotSent) => return Err(TransportError::NotSent("refused".to_owned())),
             Some(Loss::Request) => return Err(TransportError::Unknown("closed".to_owned())),
@@ -121,12 +130,12 @@ impl Transport for Provider {
         let body = to_bytes(response.into_body(), usize::MAX).await;
         let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
         let body = match &*self.rewrite.lock().unwrap() {
-            Some(rewrite) => {
+            Some(rewrite) if is_call => {
                 let mut document: Value = serde_json::from_slice(&body).unwrap();
                 rewrite(&path, &mut document);
                 document.to_string().into_bytes()
             }
-            None => body.to_vec(),
+            _ => body.to_vec(),
         };
         Ok(Response { status, headers, body })
     }

@@ -15,6 +15,7 @@ pub(crate) use self::{
         CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
         connect_refusal, connection, stored_error,
     },
+    content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
     observe::{Import, LocalChange, Observation, Observed, Source, absent},
     operation::{

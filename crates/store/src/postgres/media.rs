@@ -12,9 +12,10 @@ use super::{
     uploads::update_used_bytes,
 };
 use crate::{
-    MEDIA_READ_BYTES, Media, MediaStore, StoreError,
-    decisions::uploads::{
-        QuotaChange, RemovalCutoffs, RemovalReason, media, public_media, unused_cutoff,
+    MEDIA_READ_BYTES, Media, MediaStore, SampleLink, StoreError,
+    decisions::{
+        uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, public_media, unused_cutoff},
+        upstream::KeptSamples,
     },
 };
 
@@ -72,6 +73,24 @@ impl PostgresStore {
         }
         Ok(deleted)
     }
+}
+
+/// The complete files of the account that keep these samples.
+pub(super) async fn kept_samples(
+    transaction: &Transaction,
+    account: AccountId,
+    links: &[SampleLink],
+) -> Result<KeptSamples, StoreError> {
+    if links.is_empty() {
+        return Ok(KeptSamples::default());
+    }
+    let uploads: Vec<&str> = links.iter().map(|link| &*link.upload).collect();
+    let statement = "SELECT id, handle FROM upload WHERE id = ANY($1) AND account_id = $2 AND \
+                     received = length";
+    let rows = transaction.query(statement, &[&uploads, &key(account.get())]).await?;
+    let kept: Result<_, StoreError> =
+        rows.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?))).collect();
+    kept.map(KeptSamples)
 }
 
 /// Marks files as used by a template of the account, which keeps them from expiring.

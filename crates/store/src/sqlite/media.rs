@@ -15,8 +15,11 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    MEDIA_READ_BYTES, Media, MediaStore, StoreError,
-    decisions::uploads::{QuotaChange, RemovalReason, media, public_media, unused_cutoff},
+    MEDIA_READ_BYTES, Media, MediaStore, SampleLink, StoreError,
+    decisions::{
+        uploads::{QuotaChange, RemovalReason, media, public_media, unused_cutoff},
+        upstream::KeptSamples,
+    },
 };
 
 #[async_trait]
@@ -118,6 +121,25 @@ pub(super) fn chunk(
     let skipped = usize::try_from(offset - start).unwrap_or(usize::MAX);
     let bytes = bytes.get(skipped..).unwrap_or_default();
     Ok(bytes[..bytes.len().min(MEDIA_READ_BYTES)].to_vec())
+}
+
+/// The complete files of the account that keep these samples.
+pub(super) fn kept_samples(
+    connection: &Connection,
+    account: AccountId,
+    links: &[SampleLink],
+) -> Result<KeptSamples, StoreError> {
+    let mut kept = KeptSamples::default();
+    for SampleLink { upload, .. } in links {
+        let name = connection
+            .prepare_cached(
+                "SELECT handle FROM upload WHERE id = ?1 AND account_id = ?2 AND received = length",
+            )?
+            .query_row(params![upload, key(account.get())], |row| row.get(0))
+            .optional()?;
+        kept.0.extend(name.map(|name| (upload.clone(), name)));
+    }
+    Ok(kept)
 }
 
 /// Marks the files as used by a template of the account, so that they do not expire.

@@ -6,7 +6,6 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use galley_domain::template::sample;
 use galley_store::Media;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -22,9 +21,7 @@ use crate::{
 
 /// Creates an unguessable name.
 pub(super) fn random_name(app: &App) -> String {
-    let mut bytes = [0; 24];
-    app.webhooks().random.fill(&mut bytes);
-    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    app.webhooks().random.name()
 }
 
 /// The detail for a URL without a sample.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use galley_domain::{
     template::sample,
-    upstream::{CallFailure, ProviderError},
+    upstream::{CallFailure, ProviderError, samples::linked_samples},
 };
 use galley_upstream::{MediaFile, Upstream as _};
 use serde_json::Value;
@@ -13,11 +13,15 @@ use serde_json::Value;
 use crate::upstream::session::{Session, SyncError};
 
 impl Session {
-    /// The document with the provider's handles instead of Galley's.
+    /// The document with the provider's handles instead of Galley's. A link is no handle: the provider
+    /// would refuse it.
     pub(super) async fn upload_samples(
         &self,
         document: String,
     ) -> Result<Result<String, CallFailure>, SyncError> {
+        if !linked_samples(&document).is_empty() {
+            return Ok(Err(linked()));
+        }
         let names: BTreeSet<&str> = sample::referenced_names(&document).collect();
         if names.is_empty() {
             return Ok(Ok(document));
@@ -60,6 +64,12 @@ fn not_uploaded(failure: CallFailure) -> CallFailure {
         CallFailure::Gone(error) | CallFailure::TooMuchData(error) => CallFailure::Refused(error),
         failure => failure,
     }
+}
+
+fn linked() -> CallFailure {
+    refused(
+        "A media sample of the template is a link of the provider, which expires, and not a file of the account. Upload the sample, and edit the template with its handle.",
+    )
 }
 
 fn no_app() -> CallFailure {

@@ -119,7 +119,7 @@ impl Session {
         let asked = subject.row.as_ref().and_then(|row| row.dirty_at);
         match (found, &subject.row) {
             (Some(found), row) if row.is_some() || !found.status.is_deleted() => {
-                kept(store.record_read(self.fence, found, asked, now).await?)
+                self.record_read(found, asked).await
             }
             (None, Some(row)) => {
                 let absent = store.record_absent(self.fence, row.id.clone(), asked, now).await?;

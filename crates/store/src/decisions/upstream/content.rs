@@ -1,6 +1,12 @@
 //! The content of a template for comparisons with its mirror, and the content of an imported one.
 
-use galley_domain::{document::raw, rulebook::WHATSAPP};
+use std::collections::HashMap;
+
+use galley_domain::{
+    document::raw, rulebook::WHATSAPP, template::sample, upstream::samples::replace_handles,
+};
+
+use crate::SampleLink;
 
 pub(super) use galley_domain::upstream::content::{document_key, version_key};
 
@@ -21,8 +27,27 @@ pub(super) fn imported_content(document: &str) -> Option<String> {
     Some(format!("{{{}}}", members.join(",")))
 }
 
+/// The files of an account that keep samples of a provider: the ids of their uploads, and their names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptSamples(pub(crate) HashMap<String, String>);
+
+impl KeptSamples {
+    /// A content with handles of the account in place of the links whose files are kept.
+    pub(super) fn in_content(&self, content: String, links: &[SampleLink]) -> String {
+        if self.0.is_empty() {
+            return content;
+        }
+        replace_handles(&content, |handle| {
+            let link = links.iter().find(|it| it.link == handle)?;
+            self.0.get(&link.upload).map(|name| sample::handle(name))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use galley_domain::{id::AccountId, upstream::RemoteId};
+
     use super::*;
 
     const DOCUMENT: &str = r#"{"id":"1","name":"a","language":"en","status":"APPROVED",
@@ -46,5 +71,24 @@ mod tests {
         assert!(version_key("UTILITY", "{}").is_some());
         assert_ne!(version_key("UTILITY", "{}"), document_key(DOCUMENT));
         assert_eq!(version_key("UTILITY", "nothing"), None);
+    }
+
+    #[test]
+    fn kept_samples_replace_their_links_and_leave_the_content_equal() {
+        let [kept, lost] = ["a", "b"].map(|name| format!("https://cdn.example/{name}.png?oe=1"));
+        let document = format!(
+            r#"{{"category":"UTILITY","components":[{{"type":"HEADER","format":"IMAGE","example":
+            {{"header_handle":["{kept}","{lost}"]}}}}]}}"#
+        );
+        let (account, id) = (AccountId::new(1).unwrap(), RemoteId::parse("5").unwrap());
+        let links = SampleLink::all(account, &id, &document);
+        let name = "abcdefghijklmnopqrstuvwxyz_-0123";
+        let samples = KeptSamples([(links[0].upload.clone(), name.to_owned())].into());
+        let content = imported_content(&document).unwrap();
+        let replaced = samples.in_content(content.clone(), &links);
+        assert_eq!(replaced, content.replace(&kept, &sample::handle(name)));
+        assert!(replaced.contains(&lost), "{replaced}");
+        assert_eq!(version_key("UTILITY", &replaced), document_key(&document));
+        assert_eq!(KeptSamples::default().in_content(content.clone(), &links), content);
     }
 }

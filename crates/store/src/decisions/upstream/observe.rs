@@ -24,11 +24,12 @@ use jiff::Timestamp;
 
 pub(crate) use self::local::LocalChange;
 use super::{
-    content::{document_key, imported_content, version_key},
+    content::{KeptSamples, document_key, imported_content, version_key},
     hints::{next_dirty, next_second},
 };
 use crate::{
-    Absence, Actor, MirroredTemplate, NewTemplate, StoredTemplate, ToRead, TranslationGroup,
+    Absence, Actor, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
+    TranslationGroup,
     decisions::template_state::{ChangedTemplate, NewDecision},
 };
 
@@ -86,11 +87,23 @@ pub(crate) struct Observed {
 pub(crate) struct Import {
     pub(crate) new: NewTemplate,
     pub(crate) state: State,
+    /// The samples that its document shows as links.
+    pub(crate) links: Vec<SampleLink>,
     quality: Quality,
     decision: Option<NewDecision>,
 }
 
 impl Import {
+    /// Refers to the files that the account keeps, in place of links that expire.
+    #[expect(clippy::disallowed_methods, reason = "the provider's document is kept as it is")]
+    pub(crate) fn use_samples(&mut self, kept: &KeptSamples) {
+        let template = &self.new.template;
+        let content = kept.in_content(template.content().to_owned(), &self.links);
+        let (name, language) = (template.name().to_owned(), template.language().to_owned());
+        let (category, allows) = (template.category(), template.allow_category_change());
+        self.new.template = Template::restore(name, language, category, allows, content);
+    }
+
     /// The columns that a create does not write, if one of them is not empty.
     pub(crate) fn further_columns(&self, id: TemplateId) -> Option<ChangedTemplate> {
         let is_plain = self.state.hold.is_none()
@@ -330,6 +343,11 @@ impl<'a> Observation<'a> {
                 at: self.at,
             },
             state,
+            links: remote
+                .document
+                .as_deref()
+                .map(|document| SampleLink::all(self.account, &remote.id, document))
+                .unwrap_or_default(),
             quality: remote.quality.unwrap_or(Quality::Unknown),
             decision: is_rejected.then(|| NewDecision::Made(remote.rejected_reason.clone())),
         }

@@ -6,10 +6,10 @@ use galley_domain::{
     upstream::{HeldReason, OperationKind},
 };
 
-use super::content::imported_content;
+use super::content::{KeptSamples, imported_content};
 use crate::{
-    Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, StoredOperation, StoredTemplate,
-    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::changes::{PlannedEdit, accepted_edit},
 };
 
@@ -185,12 +185,14 @@ fn archive(kind: OperationKind, provided: &Provided<'_>) -> Result<PlannedAction
 }
 
 /// The new version with the content of the provider, from its document; `None` if that cannot be read.
+/// The files that the account keeps replace links to samples.
 pub(crate) fn accepted_version(
     stored: StoredTemplate,
     row: &MirroredTemplate,
     document: Option<&str>,
+    (links, kept): (&[SampleLink], &KeptSamples),
 ) -> Option<PlannedEdit<'static>> {
-    let content = document.and_then(imported_content)?;
+    let content = kept.in_content(document.and_then(imported_content)?, links);
     Some(accepted_edit(stored, content, Category::parse(&row.category)))
 }
 

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    ChangeOutcome, MirroredTemplate, NewOperation, StoreError, StoredTemplate, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome,
+    ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::{
         changes::done,
         upstream::{
             LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
         },
     },
-    postgres::{changes, columns::key, templates, transaction::Transaction},
+    postgres::{changes, columns::key, media, templates, transaction::Transaction},
 };
 
 /// Whether an account is connected.
@@ -78,7 +78,11 @@ async fn accept(
 ) -> Result<UpstreamActionOutcome, StoreError> {
     let TemplateChange { account, id, at, .. } = *change;
     let document = mirror::document_in(transaction, account, &row.id).await?;
-    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref()));
+    let links = document.as_deref().map(|text| SampleLink::all(account, &row.id, text));
+    let links = links.unwrap_or_default();
+    let kept = media::kept_samples(transaction, account, &links).await?;
+    let samples = (&*links, &kept);
+    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref(), samples));
     let Some(planned) = planned else { return Ok(UNREAD) };
     let edited = match changes::write_edit(transaction, change, &planned).await? {
         ChangeOutcome::Done(edited) => edited,

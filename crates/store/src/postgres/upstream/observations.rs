@@ -105,8 +105,12 @@ impl<'a> Recorder<'a> {
         if let Some(change) = &observed.change {
             write_change(transaction, change).await?;
         }
-        let imported = match &observed.import {
-            Some(import) => create(transaction, self.ids, import).await?,
+        let imported = match &mut observed.import {
+            Some(import) => {
+                let kept = media::kept_samples(transaction, account, &import.links).await?;
+                import.use_samples(&kept);
+                create(transaction, self.ids, import).await?
+            }
             None => None,
         };
         if imported.is_some() {

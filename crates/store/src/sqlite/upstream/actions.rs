@@ -9,15 +9,15 @@ use rusqlite::Connection;
 
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    ChangeOutcome, MirroredTemplate, NewOperation, StoreError, StoredTemplate, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome,
+    ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::{
         changes::done,
         upstream::{
             LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
         },
     },
-    sqlite::{changes, columns::key, templates, writer::Batch},
+    sqlite::{changes, columns::key, media, templates, writer::Batch},
 };
 
 /// Whether an account is connected.
@@ -77,7 +77,11 @@ fn accept(
 ) -> Result<UpstreamActionOutcome, StoreError> {
     let TemplateChange { account, id, at, .. } = *change;
     let document = mirror::document(batch.connection(), account, &row.id)?;
-    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref()));
+    let links = document.as_deref().map(|text| SampleLink::all(account, &row.id, text));
+    let links = links.unwrap_or_default();
+    let kept = media::kept_samples(batch.connection(), account, &links)?;
+    let samples = (&*links, &kept);
+    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref(), samples));
     let Some(planned) = planned else { return Ok(UNREAD) };
     let edited = match changes::write_edit(batch, change, &planned)? {
         ChangeOutcome::Done(edited) => edited,

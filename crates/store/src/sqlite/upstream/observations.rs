@@ -17,7 +17,7 @@ use crate::{
     encoding::{LookupKeys, unique_key_hash},
     sqlite::{
         columns::{key, number},
-        events, template_state, templates,
+        events, media, template_state, templates,
         writer::Batch,
     },
 };
@@ -86,7 +86,8 @@ pub(super) fn record(
         write_change(batch, change)?;
     }
     let mut is_imported = false;
-    if let Some(import) = &observed.import {
+    if let Some(import) = &mut observed.import {
+        import.use_samples(&media::kept_samples(batch.connection(), account, &import.links)?);
         let lookup_keys = LookupKeys::of(&import.new);
         let id = templates::insert(batch, &import.new, &lookup_keys, &import.state)?;
         events::append(
