@@ -19,7 +19,7 @@ pub use content::{ComparableContent, comparable};
 pub use failure::{
     CallFailure, CallKind, GraphErrorBody, ProviderError, Usage, classify, refused_for,
 };
-pub use hints::{Hint, HookError, read_hook};
+pub use hints::{Hint, HookError, read_hook, read_hook_accounts};
 pub use observation::{Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState};
 pub use operation::{CallDone, HeldReason, Operation, OperationKind, OperationState, ProbeResult};
 pub use plan::PlanState;

@@ -329,6 +329,7 @@ with_faults! {
         connection(account: AccountId) -> Option<UpstreamConnection>;
         connections() -> Vec<UpstreamConnection>;
         connection_by_hook(hash: SecretHash) -> Option<UpstreamConnection>;
+        connections_to(wabas: Vec<String>, limit: usize) -> Vec<UpstreamConnection>;
         connections_with_work(
             at: Timestamp, sweep_interval: SignedDuration, calls_per_hour: u32
         ) -> UpstreamWork;

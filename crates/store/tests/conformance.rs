@@ -283,6 +283,7 @@ macro_rules! conformance {
             upstream {
                 only_accounts_of_whatsapp_that_are_no_emulators_connect,
                 a_connection_is_found_by_its_account_and_its_hook,
+                connections_are_found_by_their_accounts_at_the_provider,
                 a_disconnected_account_keeps_its_templates_and_loses_its_mirror,
                 deleting_an_account_deletes_its_connection,
                 a_lease_is_exclusive_until_it_ends,

@@ -1,6 +1,8 @@
 //! What a webhook of a provider says. It is a hint: deliveries are lost, doubled and out of order,
 //! so Galley keeps only what no read shows, and reads the template.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::{
@@ -172,26 +174,29 @@ impl StatusInfo {
 /// Reads the body of a webhook: the changes of the account `waba` at the provider. Changes of other
 /// accounts are left out.
 pub fn read_hook(body: &[u8], waba: &str) -> Result<Vec<Hint>, HookError> {
+    let mut accounts = read_hook_accounts(body)?;
+    Ok(RemoteId::parse(waba).and_then(|waba| accounts.remove(&waba)).unwrap_or_default())
+}
+
+/// Reads the body of a webhook: the changes of each account at the provider, in their order. An app
+/// may have several accounts.
+pub fn read_hook_accounts(body: &[u8]) -> Result<BTreeMap<RemoteId, Vec<Hint>>, HookError> {
     let document = Document::parse(body).map_err(|_| HookError::NotJson)?;
     let root = document.root();
     if text(root, "object") != Some("whatsapp_business_account") {
         return Err(HookError::NotWhatsapp);
     }
-    let is_own = |entry: &&Json<'_>| {
-        let id = entry.get("id").and_then(RemoteId::read);
-        id.is_some_and(|id| id.as_str() == waba)
-    };
     let entries = items(root, "entry");
     let changes: usize = entries.iter().map(|entry| items(entry, "changes").len()).sum();
     if changes > MAX_CHANGES || entries.len() > MAX_CHANGES {
         return Err(HookError::TooManyChanges);
     }
-    Ok(entries
-        .iter()
-        .filter(is_own)
-        .flat_map(|entry| items(entry, "changes"))
-        .map(Hint::of)
-        .collect())
+    let mut accounts = BTreeMap::<RemoteId, Vec<Hint>>::new();
+    for entry in entries {
+        let Some(id) = entry.get("id").and_then(RemoteId::read) else { continue };
+        accounts.entry(id).or_default().extend(items(entry, "changes").iter().map(Hint::of));
+    }
+    Ok(accounts)
 }
 
 #[cfg(test)]
@@ -308,6 +313,21 @@ mod tests {
         assert_eq!(read_hook(&body, "18"), Ok(Vec::new()));
         let text = String::from_utf8(body).unwrap().replace("\"17\"", "17");
         assert_eq!(read_hook(text.as_bytes(), "17").map(|it| it.len()), Ok(1), "a number");
+    }
+
+    #[test]
+    fn each_account_has_its_changes() {
+        let change = |id: u64| json!({"field": "message_template_components_update", "value": {"message_template_id": id}});
+        let entry = |waba: Value, id| json!({"id": waba, "changes": [change(id)]});
+        let entries = [entry(json!("17"), 1), entry(json!(18), 2), entry(json!("17"), 3)];
+        let body = json!({"object": "whatsapp_business_account", "entry": entries}).to_string();
+        let accounts = read_hook_accounts(body.as_bytes()).unwrap();
+        let ids = |hints: &[Hint]| -> Vec<String> {
+            hints.iter().map(|hint| hint.template().unwrap().id.as_str().to_owned()).collect()
+        };
+        let found: Vec<_> = accounts.iter().map(|(waba, it)| (waba.as_str(), ids(it))).collect();
+        let expected = [("17", vec!["1".to_owned(), "3".to_owned()]), ("18", vec!["2".to_owned()])];
+        assert_eq!(found, expected);
     }
 
     #[test]

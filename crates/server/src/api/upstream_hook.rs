@@ -1,8 +1,9 @@
 //! `/upstream/{hook_token}`: the webhooks of providers. The secret in the path selects the connection,
 //! and the signature shows that the provider has sent the request. A webhook is a hint: what only it
-//! says is stored, and the template is read soon.
+//! says is stored, and the template is read soon. A provider sends the webhooks of all accounts of an app
+//! to one address: they are stored for each connection with the same app.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Extension, Router,
@@ -12,9 +13,13 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use galley_domain::upstream::{Hint, HookError, read_hook};
+use galley_domain::{
+    id::AccountId,
+    upstream::{Hint, HookError, RemoteId, read_hook_accounts},
+};
 use galley_store::{SecretHash, UpstreamConnection};
 use galley_upstream::{Secret, verify_hook};
+use url::Url;
 
 use super::{
     body, json,
@@ -32,6 +37,10 @@ pub(crate) const MAX_HOOK_BYTES: usize = 3 << 20;
 
 /// The longest challenge that is sent back.
 const MAX_CHALLENGE_CHARS: usize = 256;
+
+/// The most connections that one webhook is stored for besides that of the path, and the most accounts
+/// at the provider that they are looked up by. Sweeps find other changes.
+const MAX_OTHER_CONNECTIONS: usize = 100;
 
 const SIGNATURE: &str = "x-hub-signature-256";
 
@@ -95,7 +104,7 @@ async fn receive(
         return Err(Problem::of(ProblemKind::HookSignature));
     };
     let body = body::read_for(request, &app, connection.account, MAX_HOOK_BYTES).await?;
-    let read = || hints(&connection, &secret, &body, signature);
+    let read = || hints(&secret, &body, signature);
     let hints = match app.admission().process(body.len(), read).await {
         Ok(hints) => hints,
         // Guesses of signatures are slowed down, as those of credentials.
@@ -103,29 +112,72 @@ async fn receive(
             return Err(throttling::failed_credentials(&app, &context, &headers, problem).await);
         }
     };
-    if !hints.is_empty() {
-        app.store().record_hints(connection.account, hints, app.clock().now()).await?;
+    let recipients = recipients(&app, &connection, &secret, &hints).await?;
+    for (account, hints) in recipients {
+        app.store().record_hints(account, hints.clone(), app.clock().now()).await?;
         app.upstream().wake();
     }
     Ok(json(StatusCode::OK, r#"{"success":true}"#.to_owned()))
 }
 
-/// The hints about templates in a signed body. An app may send other webhooks to the same address.
-fn hints(
-    connection: &UpstreamConnection,
+/// The hints about templates of accounts at the provider.
+type Hints = BTreeMap<RemoteId, Vec<Hint>>;
+
+/// The accounts that a webhook is for, with their hints: that of the connection of the path, and those
+/// of other connections with the same app. The same app secret proves the same signature.
+async fn recipients<'h>(
+    app: &App,
+    own: &UpstreamConnection,
     secret: &Secret,
-    body: &Bytes,
-    signature: &str,
-) -> Result<Vec<Hint>, Problem> {
+    hints: &'h Hints,
+) -> Result<Vec<(AccountId, &'h Vec<Hint>)>, Problem> {
+    let hints_of = |connection: &UpstreamConnection| {
+        let hints = RemoteId::parse(&connection.waba).and_then(|waba| hints.get(&waba))?;
+        Some((connection.account, hints))
+    };
+    let mut recipients: Vec<_> = hints_of(own).into_iter().collect();
+    let wabas = hints.keys().take(MAX_OTHER_CONNECTIONS).map(|waba| waba.as_str().to_owned());
+    let wabas: Vec<String> = wabas.collect();
+    if wabas.is_empty() {
+        return Ok(recipients);
+    }
+    // One of them may be that of the path.
+    let others = app.store().connections_to(wabas, MAX_OTHER_CONNECTIONS + 1).await?;
+    let others = others.iter().filter(|it| it.account != own.account);
+    recipients.extend(others.filter(|it| is_same_app(app, own, secret, it)).filter_map(hints_of));
+    Ok(recipients)
+}
+
+/// Whether another connection is to the same provider and has the same app secret.
+fn is_same_app(
+    app: &App,
+    own: &UpstreamConnection,
+    secret: &Secret,
+    other: &UpstreamConnection,
+) -> bool {
+    let origin = |it: &UpstreamConnection| Url::parse(&it.base_url).ok().map(|url| url.origin());
+    let Some(sealed) = &other.app_secret else { return false };
+    let Ok(other_secret) = app.webhooks().keyring.unseal(other.account.get(), sealed) else {
+        return false;
+    };
+    let is_same_secret = SecretHash::of(&other_secret) == SecretHash::of(secret.expose());
+    is_same_secret && origin(own).is_some_and(|own| Some(own) == origin(other))
+}
+
+/// The hints about templates in a signed body. An app may send other webhooks to the same address.
+fn hints(secret: &Secret, body: &Bytes, signature: &str) -> Result<Hints, Problem> {
     if !verify_hook(secret, body, signature) {
         return Err(Problem::of(ProblemKind::HookSignature));
     }
-    match read_hook(body, &connection.waba) {
-        Ok(mut hints) => {
-            hints.retain(|hint| hint.template().is_some());
-            Ok(hints)
+    match read_hook_accounts(body) {
+        Ok(mut accounts) => {
+            accounts.retain(|_, hints| {
+                hints.retain(|hint| hint.template().is_some());
+                !hints.is_empty()
+            });
+            Ok(accounts)
         }
-        Err(HookError::NotWhatsapp) => Ok(Vec::new()),
+        Err(HookError::NotWhatsapp) => Ok(Hints::new()),
         Err(error @ HookError::NotJson) => {
             Err(Problem::of(ProblemKind::MalformedJson).detail(sentence(error)))
         }

@@ -4,18 +4,18 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use galley_domain::{template::Status, upstream::RemoteStatus};
+use galley_domain::{id::AccountId, rulebook::WHATSAPP, template::Status, upstream::RemoteStatus};
 use galley_server::{
     Clock as _,
     delivery::{Keyring, Secret, sign_meta},
     workers::sample_statistics,
 };
-use galley_store::{Author, ConnectionChange, SecretHash};
+use galley_store::{Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::connected::Connected;
-use crate::harness::TestResponse;
+use crate::harness::{TestAccount, TestResponse};
 
 const HOOK: &str = "gh_canary-4d7Gk1Zt";
 const APP_SECRET: &str = "canary-app-secret-c7Xk20vQ";
@@ -191,6 +191,78 @@ async fn webhooks_about_something_else_are_accepted_and_change_nothing() {
         assert_eq!(sent.status, StatusCode::OK, "a provider would send it again and again");
     }
     assert!(!is_dirty(&connected).await && !connected.has_work().await);
+}
+
+/// Connects another account of the service.
+async fn other(
+    connected: &Connected,
+    (name, waba): (&str, &str),
+    base_url: &str,
+    app_secret: Option<&str>,
+) -> AccountId {
+    let service = &connected.service;
+    let new = TestAccount { rulebook: &WHATSAPP, ..TestAccount::named(name) };
+    let account = service.account(TestAccount { key: name, token: name, ..new }).await;
+    let keyring = Keyring::new(Some("a key that is only for tests")).unwrap();
+    let seal = |secret| keyring.seal(account.get(), secret, [3; 24]).unwrap();
+    let new = NewConnection {
+        account,
+        base_url: base_url.to_owned(),
+        waba: waba.to_owned(),
+        app_id: None,
+        token: seal("token"),
+        token_expires_at: None,
+        app_secret: app_secret.map(seal),
+        hook_hash: SecretHash::of(name),
+        by: Author::operator(service.clock.now()),
+    };
+    let outcome = service.store.connect_upstream(new).await.unwrap();
+    assert_eq!(outcome, ConnectOutcome::Connected);
+    account
+}
+
+#[tokio::test]
+async fn a_webhook_is_stored_for_every_connection_with_the_same_app() {
+    let (connected, id) = connected().await;
+    let waba = connected.emulator().account.to_string();
+    let (same, newer) = ("https://provider.test/v23.0", "https://provider.test/v24.0");
+    let elsewhere = "https://elsewhere.test/v23.0";
+    let mut expected = Vec::new();
+    for (name, waba, base_url, secret, is_told) in [
+        ("second", "4711", same, Some(APP_SECRET), true),
+        ("third", "4712", newer, Some(APP_SECRET), true),
+        ("twin", &*waba, same, Some(APP_SECRET), true),
+        ("foreign", "4711", same, Some("another-app-secret"), false),
+        ("foreign_twin", &waba, same, Some("another-app-secret"), false),
+        ("unsigned", "4711", same, None, false),
+        ("elsewhere", "4711", elsewhere, Some(APP_SECRET), false),
+        ("unnamed", "4713", same, Some(APP_SECRET), false),
+    ] {
+        let account = other(&connected, (name, waba), base_url, secret).await;
+        expected.push((name, account, is_told));
+    }
+    let mut body: Value = serde_json::from_str(&hook(&connected, &id)).unwrap();
+    for waba in ["4711", "4712", "4799"] {
+        let mut entry = body["entry"][0].clone();
+        entry["id"] = json!(waba);
+        body["entry"].as_array_mut().unwrap().push(entry);
+    }
+    let body = body.to_string();
+    let is_told = async |account| {
+        let connection = connected.service.store.connection(account).await.unwrap().unwrap();
+        connection.sweep_wanted
+    };
+    let wrong = signature("another-app-secret", body.as_bytes());
+    post(&connected, Some(&wrong), body.clone()).await.problem(401, "hook-signature");
+    for (name, account, _) in &expected {
+        assert!(!is_told(*account).await, "{name}: the secret of the path decides");
+    }
+    let right = signature(APP_SECRET, body.as_bytes());
+    assert_eq!(post(&connected, Some(&right), body).await.status, StatusCode::OK);
+    assert!(is_dirty(&connected).await);
+    for (name, account, expected) in expected {
+        assert_eq!(is_told(account).await, expected, "{name}");
+    }
 }
 
 #[tokio::test]

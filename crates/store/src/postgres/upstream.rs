@@ -82,6 +82,17 @@ impl UpstreamStore for PostgresStore {
         row.as_ref().map(decode).transpose()
     }
 
+    async fn connections_to(
+        &self,
+        wabas: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<UpstreamConnection>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let statement = select("u.waba = ANY($1) ORDER BY u.account_id LIMIT $2");
+        let rows = self.pools.read(&statement, &[&wabas, &limit]).await?;
+        rows.iter().map(decode).collect()
+    }
+
     async fn connections_with_work(
         &self,
         at: Timestamp,

@@ -83,6 +83,20 @@ impl UpstreamStore for SqliteStore {
         })
     }
 
+    async fn connections_to(
+        &self,
+        wabas: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<UpstreamConnection>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let places: Vec<String> = (2..wabas.len() + 2).map(|place| format!("?{place}")).collect();
+        let places = places.join(", ");
+        let condition = format!("u.waba IN ({places}) ORDER BY u.account_id LIMIT ?1");
+        let wabas = wabas.iter().map(|waba| waba as &dyn ToSql);
+        let values: Vec<&dyn ToSql> = std::iter::once(&limit as _).chain(wabas).collect();
+        self.readers.read(|connection| find(connection, &condition, &values))
+    }
+
     async fn connections_with_work(
         &self,
         at: Timestamp,

@@ -47,6 +47,14 @@ pub trait UpstreamStore: Send + Sync {
         hash: SecretHash,
     ) -> Result<Option<UpstreamConnection>, StoreError>;
 
+    /// The connections to these accounts at providers, at most `limit`, by account. Several accounts
+    /// of Galley may be connected to the same one.
+    async fn connections_to(
+        &self,
+        wabas: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<UpstreamConnection>, StoreError>;
+
     /// The connections with work that no worker has leased: templates to read, a sweep that runs or
     /// is due this long after the last one, operations. Paused connections and those of disabled
     /// accounts have none.

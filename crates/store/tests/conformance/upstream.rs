@@ -172,6 +172,26 @@ pub(crate) async fn a_connection_is_found_by_its_account_and_its_hook(store: &Sh
     assert_eq!(store.connection_by_hook(hash).await.unwrap(), None);
 }
 
+pub(crate) async fn connections_are_found_by_their_accounts_at_the_provider(store: &Shared) {
+    let mut accounts = Vec::new();
+    for (name, waba) in [("a", "900"), ("b", "901"), ("c", "900"), ("d", "902")] {
+        let account = whatsapp(store, name).await;
+        let new = NewConnection { waba: waba.to_owned(), ..new_connection(account) };
+        assert_eq!(store.connect_upstream(new).await.unwrap(), ConnectOutcome::Connected);
+        accounts.push(account);
+    }
+    let find = async |wabas: &[&str], limit| {
+        let wabas = wabas.iter().map(|waba| (*waba).to_owned()).collect();
+        let found = store.connections_to(wabas, limit).await.unwrap();
+        found.iter().map(|it| it.account).collect::<Vec<_>>()
+    };
+    assert_eq!(find(&["901", "900", "77"], 10).await, accounts[..3]);
+    assert_eq!(find(&["900"], 10).await, [accounts[0], accounts[2]]);
+    assert_eq!(find(&["900", "902"], 2).await, [accounts[0], accounts[2]]);
+    assert_eq!(find(&["77"], 10).await, []);
+    assert_eq!(find(&[], 10).await, []);
+}
+
 pub(crate) async fn a_disconnected_account_keeps_its_templates_and_loses_its_mirror(
     store: &Shared,
 ) {

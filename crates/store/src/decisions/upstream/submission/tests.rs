@@ -90,8 +90,8 @@ fn change(review: Review) -> TemplateChange {
 }
 
 /// An operation that replaces nothing that was changed outside.
-fn queue(kind: OperationKind) -> Option<PlannedAction> {
-    Some(PlannedAction::Queue { kind, replaces: None })
+fn queue(kind: OperationKind) -> PlannedAction {
+    PlannedAction::Queue { kind, replaces: None }
 }
 
 /// What an action does; `None` if it is not possible.
@@ -162,8 +162,8 @@ fn a_version_is_submitted_unless_the_provider_has_it_or_it_is_under_way() {
         plan(UpstreamAction::Submit, Review::Provider, &stored(), rows, operations)
     };
     let [create, edit] = [OperationKind::Create, OperationKind::Edit];
-    assert_eq!(submit(&[], &[]), queue(create));
-    assert_eq!(submit(&[row(Some(1))], &[]), queue(edit));
+    assert_eq!(submit(&[], &[]), Some(queue(create)));
+    assert_eq!(submit(&[row(Some(1))], &[]), Some(queue(edit)));
     assert_eq!(submit(&[row(Some(2))], &[]), None);
     let unread = MirroredTemplate { content_key: None, ..row(None) };
     assert_eq!(submit(&[unread], &[]), None, "it was just created");
@@ -173,7 +173,7 @@ fn a_version_is_submitted_unless_the_provider_has_it_or_it_is_under_way() {
         assert_eq!(submitted.is_some(), state.is_settled(), "{state:?}");
     }
     let former = StoredOperation { version: 1, ..operation(create, OperationState::Queued, 0) };
-    assert_eq!(submit(&[], &[former]), queue(create));
+    assert_eq!(submit(&[], &[former]), Some(queue(create)));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn only_another_content_or_a_missing_template_is_pushed() {
     let gone = MirroredTemplate { gone_at: Some(AT), ..row(Some(2)) };
     let replaced = PlannedAction::Queue { kind: OperationKind::Edit, replaces: Some([7; 16]) };
     assert_eq!(push(&[drifted]), Some(replaced), "the person has seen this content");
-    assert_eq!(push(&[gone]), queue(OperationKind::Create));
+    assert_eq!(push(&[gone]), Some(queue(OperationKind::Create)));
     for rows in [vec![], vec![row(Some(1))], vec![row(Some(2))]] {
         assert_eq!(push(&rows), None, "{rows:?}");
     }
@@ -295,9 +295,9 @@ fn an_operation_about_the_archive_is_none_about_a_version() {
             plan_action(action, &change(Review::Provider), Some(&stored()), provided, None)
         };
         let submitted = plan(UpstreamAction::Submit, &provided);
-        assert_eq!(submitted.ok(), queue(OperationKind::Edit), "it is not under way");
+        assert_eq!(submitted, Ok(queue(OperationKind::Edit)), "it is not under way");
         let action = UpstreamAction::parse(kind.as_str()).unwrap();
-        assert_eq!(plan(action, &provided).ok(), queue(kind));
+        assert_eq!(plan(action, &provided), Ok(queue(kind)));
         let refusal =
             UpstreamActionOutcome::NotPossible("The provider does not have the template.");
         assert_eq!(plan(action, &without_row), Err(Box::new(refusal)));
