@@ -36,8 +36,9 @@ impl SampleLink {
                 hash.update((part.len() as u64).to_be_bytes());
                 hash.update(part);
             }
-            let hash = hash.finalize();
-            hash[..UPLOAD_ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+            let mut id = [0; UPLOAD_ID_BYTES];
+            id.copy_from_slice(&hash.finalize()[..UPLOAD_ID_BYTES]);
+            format!("{:032x}", u128::from_be_bytes(id))
         };
         links
             .into_iter()
