@@ -135,7 +135,7 @@ const CHECKS: [(&str, &str, &str); 5] = [
         "broken",
         "SELECT (SELECT count(*) FROM template t WHERE NOT EXISTS (SELECT 1 FROM account a WHERE \
          a.id = t.account_id)) + (SELECT count(*) FROM event e WHERE webhook_id IS NULL AND \
-         NOT EXISTS (SELECT 1 FROM template t WHERE t.id = e.template_id))",
+         type NOT LIKE 'upstream.%' AND NOT EXISTS (SELECT 1 FROM template t WHERE t.id = e.template_id))",
     ),
     (
         "event numbers",
