@@ -32,7 +32,7 @@ string_enum!(
 );
 
 impl OperationKind {
-    /// Whether it gives the provider a version.
+    /// Whether it gives the provider a version. Such an operation says nothing about other versions.
     pub fn is_submission(self) -> bool {
         matches!(self, Self::Create | Self::Edit)
     }

@@ -23,6 +23,8 @@ pub(crate) struct AtProvider {
     pub(crate) mirrored: Option<MirroredTemplate>,
     /// The newest operation.
     pub(crate) operation: Option<StoredOperation>,
+    /// The newest version of the template.
+    pub(crate) version: u64,
 }
 
 /// The states of a template at the provider, as [`AtProvider::state`] returns them.
@@ -31,9 +33,9 @@ pub(crate) const STATES: &[&str] =
 
 impl AtProvider {
     /// The state in one word. An operation that is not done comes first: it changes what the provider
-    /// has.
+    /// has. One that failed counts only if it is about the newest version.
     pub(crate) fn state(&self) -> &'static str {
-        match self.operation.as_ref().map(|it| it.operation.state) {
+        match self.relevant_operation().map(|it| it.operation.state) {
             Some(OperationState::Queued) => "queued",
             Some(OperationState::Sending | OperationState::Unknown | OperationState::Probing) => {
                 "sending"
@@ -43,6 +45,15 @@ impl AtProvider {
             Some(OperationState::Conflict) => "conflict",
             Some(OperationState::Done | OperationState::Superseded) | None => self.mirrored_state(),
         }
+    }
+
+    /// The newest operation, unless it has failed to send a former version.
+    fn relevant_operation(&self) -> Option<&StoredOperation> {
+        self.operation.as_ref().filter(|it| {
+            let is_failed =
+                matches!(it.operation.state, OperationState::Refused | OperationState::Conflict);
+            !is_failed || it.is_about(self.version)
+        })
     }
 
     fn mirrored_state(&self) -> &'static str {
@@ -56,7 +67,7 @@ impl AtProvider {
 
     /// The provider's error about the newest operation, unless that is done.
     pub(crate) fn error(&self) -> Option<&ProviderError> {
-        let operation = &self.operation.as_ref()?.operation;
+        let operation = &self.relevant_operation()?.operation;
         let is_over = matches!(operation.state, OperationState::Done | OperationState::Superseded);
         operation.error.as_ref().filter(|_| !is_over)
     }
@@ -67,22 +78,27 @@ impl AtProvider {
 pub(crate) struct AllAtProvider(Option<HashMap<TemplateId, AtProvider>>);
 
 impl AllAtProvider {
-    /// Looks templates up together. Reads nothing for an account without a connection.
+    /// Looks templates up together, each with its newest version. Reads nothing for an account without
+    /// a connection.
     pub(crate) async fn read(
         app: &App,
         account: &Account,
-        templates: &[TemplateId],
+        templates: &[(TemplateId, u64)],
     ) -> Result<Self, Problem> {
         if !account.is_connected {
             return Ok(Self(None));
         }
-        let mut found: HashMap<TemplateId, AtProvider> =
-            templates.iter().map(|id| (*id, AtProvider::default())).collect();
+        let mut found: HashMap<TemplateId, AtProvider> = templates
+            .iter()
+            .map(|(id, version)| (*id, AtProvider { version: *version, ..AtProvider::default() }))
+            .collect();
+        let templates: Vec<TemplateId> = templates.iter().map(|(id, _)| *id).collect();
         for part in templates.chunks(MAX_LOOKED_UP) {
             for mirrored in app.store().mirror_of(account.id, part.to_vec()).await? {
                 let template = mirrored.template.and_then(|id| found.get_mut(&id));
                 if let Some(template) = template {
-                    template.mirrored = Some(mirrored);
+                    // The first row of a template is its current one.
+                    template.mirrored.get_or_insert(mirrored);
                 }
             }
             for operation in app.store().operations_of(account.id, part.to_vec()).await? {
@@ -168,12 +184,30 @@ mod tests {
             (Some(approved()), Some(OperationState::Superseded), "synced"),
         ];
         for (mirrored, state, expected) in cases {
-            let at = AtProvider { mirrored, operation: state.map(operation) };
+            let at = AtProvider { mirrored, operation: state.map(operation), version: 1 };
             assert_eq!(at.state(), expected, "{state:?}");
             assert!(STATES.contains(&at.state()));
             let is_over = state
                 .is_none_or(|it| matches!(it, OperationState::Done | OperationState::Superseded));
             assert_eq!(at.error().is_some(), !is_over, "{state:?}");
         }
+    }
+
+    #[test]
+    fn a_failure_is_about_its_own_version_only() {
+        let refused = || Some(operation(OperationState::Refused));
+        let at = |operation, version| AtProvider {
+            mirrored: Some(mirrored(RemoteStatus::Approved, false, false)),
+            operation,
+            version,
+        };
+        assert_eq!(at(refused(), 1).state(), "refused");
+        let former = at(refused(), 2);
+        assert_eq!((former.state(), former.error()), ("synced", None));
+        let queued = at(Some(operation(OperationState::Queued)), 2);
+        assert_eq!(queued.state(), "queued", "the call is made all the same");
+        let mut delete = operation(OperationState::Refused);
+        delete.operation.kind = OperationKind::Delete;
+        assert_eq!(at(Some(delete), 2).state(), "refused");
     }
 }

@@ -28,5 +28,5 @@ pub(crate) use self::{
         PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted,
         is_category_held, plan_action,
     },
-    sweep::{FinishedSweep, MISSING, PRESENT, RecordedPage},
+    sweep::{CURRENT_FIRST, FinishedSweep, MISSING, PRESENT, RecordedPage},
 };

@@ -8,7 +8,10 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::{StoredTemplate, TranslationGroup};
-use crate::ReadKind;
+use crate::{
+    ReadKind,
+    decisions::upstream::{CURRENT_FIRST, PRESENT},
+};
 
 /// The order of a list, by the creation of the templates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +78,7 @@ pub struct ListQuery {
 pub enum UpstreamFilter {
     /// The provider shows another content.
     Drifted,
-    /// The last operation was refused, or is in conflict.
+    /// The last operation was refused, or is in conflict, and is about the newest version.
     Failed,
     /// The provider had the template, and has it no longer.
     Missing,
@@ -100,8 +103,16 @@ impl UpstreamFilter {
     }
 
     /// The SQL condition on a row of `template`.
-    pub(crate) fn condition(self) -> &'static str {
+    pub(crate) fn condition(self) -> String {
+        let current = |shown: &str| {
+            format!(
+                "coalesce((SELECT {shown} FROM upstream_template m WHERE \
+                 m.account_id = template.account_id AND m.template_id = template.id \
+                 ORDER BY {CURRENT_FIRST} LIMIT 1), false)"
+            )
+        };
         match self {
+<<<<<<< HEAD
             Self::Drifted => {
                 "EXISTS (SELECT 1 FROM upstream_template m WHERE \
                  m.account_id = template.account_id AND m.template_id = template.id AND \
@@ -118,6 +129,17 @@ impl UpstreamFilter {
                  m.account_id = template.account_id AND m.template_id = template.id AND \
                  (m.gone_at IS NOT NULL OR m.status IN ('DELETED', 'PENDING_DELETION')))"
             }
+=======
+            Self::Drifted => current(&format!("m.drifted AND {PRESENT}")),
+            Self::Missing => current(&format!("NOT ({PRESENT})")),
+            // A failure to send a former version is not one of the template.
+            Self::Failed => "coalesce((SELECT o.state IN ('refused', 'conflict') AND \
+                             (o.kind NOT IN ('create', 'edit') OR o.version = template.version) \
+                             FROM upstream_operation o WHERE \
+                             o.account_id = template.account_id AND o.template_id = template.id \
+                             ORDER BY o.id DESC LIMIT 1), false)"
+                .to_owned(),
+>>>>>>> c5f14c9 (server, store: show a failure only for the version that it is about)
         }
     }
 }
@@ -176,8 +198,8 @@ impl ListQuery {
     }
 
     /// The SQL condition of the state at the provider, on a row of `template`.
-    pub(crate) fn upstream_condition(&self) -> &'static str {
-        self.upstream.map_or("true", UpstreamFilter::condition)
+    pub(crate) fn upstream_condition(&self) -> String {
+        self.upstream.map_or_else(|| "true".to_owned(), UpstreamFilter::condition)
     }
 
     /// The SQL condition of the qualities and of the state at the provider. It has few forms, so a
@@ -185,7 +207,7 @@ impl ListQuery {
     pub(crate) fn row_condition(&self) -> String {
         let upstream = self.upstream_condition();
         if self.qualities.is_empty() {
-            return upstream.to_owned();
+            return upstream;
         }
         let names: Vec<String> =
             self.qualities.iter().map(|it| format!("'{}'", it.as_str())).collect();

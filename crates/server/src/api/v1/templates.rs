@@ -60,7 +60,7 @@ pub(super) async fn template_response(
     account: &Account,
     stored: &StoredTemplate,
 ) -> Result<Response, Problem> {
-    let all = AllAtProvider::read(app, account, &[stored.id]).await?;
+    let all = AllAtProvider::read(app, account, &[(stored.id, stored.state.version)]).await?;
     let mut response = json(StatusCode::OK, view::template(stored, all.get(stored.id)));
     response.headers_mut().insert(header::ETAG, etag(stored.revision));
     Ok(response)

@@ -92,14 +92,14 @@ pub(crate) fn plan_action(
         return Err(Box::new(UpstreamActionOutcome::RevisionMismatch(stored.revision)));
     }
     if action == UpstreamAction::Retry && (stored.is_some() || newest.is_some()) {
-        return retry(newest).map_err(refused);
+        return retry(stored, newest).map_err(refused);
     }
     let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate).map_err(Box::new)?;
     let planned = match action {
         UpstreamAction::Submit => submit(change.review, stored, provided),
         UpstreamAction::Push => push(change.review, stored, provided),
         UpstreamAction::Accept => accept(stored, provided),
-        UpstreamAction::Retry => retry(newest),
+        UpstreamAction::Retry => retry(Some(stored), newest),
         UpstreamAction::Archive => archive(OperationKind::Archive, provided),
         UpstreamAction::Unarchive => archive(OperationKind::Unarchive, provided),
     };
@@ -169,9 +169,15 @@ fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAct
     }
 }
 
-fn retry(newest: Option<&StoredOperation>) -> Result<PlannedAction, &'static str> {
+fn retry(
+    stored: Option<&StoredTemplate>,
+    newest: Option<&StoredOperation>,
+) -> Result<PlannedAction, &'static str> {
     let retried = newest.filter(|it| it.operation.retry().is_some());
     let retried = retried.ok_or("The last operation is neither refused, in conflict nor held.")?;
+    if stored.is_some_and(|stored| !retried.is_about(stored.state.version)) {
+        return Err("The last operation is about a former version. Submit the newest one.");
+    }
     Ok(PlannedAction::Retry(Box::new(retried.clone())))
 }
 

@@ -49,9 +49,9 @@ pub(super) async fn list(
     }
     let after = walk.cursor.map(|id| id.to_string());
     let next = after.as_deref().filter(|_| walk.has_more).map(|after| parameters.next_page(after));
-    let ids: Vec<TemplateId> =
-        walk.groups.iter().flat_map(|it| it.iter().map(|it| it.id)).collect();
-    let all = AllAtProvider::read(app, &caller.account, &ids).await?;
+    let languages = walk.groups.iter().flat_map(|it| it.iter());
+    let newest: Vec<_> = languages.map(|it| (it.id, it.state.version)).collect();
+    let all = AllAtProvider::read(app, &caller.account, &newest).await?;
     let body = view::groups(&walk.groups, &all, &Paging { after, next });
     let mut response = json(StatusCode::OK, body);
     if let Some(listing) = first {

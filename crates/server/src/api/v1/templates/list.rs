@@ -69,8 +69,9 @@ pub(super) async fn list(
     let page = &listing.page;
     let after = page.templates.last().map(|template| cursor(order, template.id));
     let next = after.as_deref().filter(|_| page.has_next).map(|after| parameters.next_page(after));
-    let ids: Vec<TemplateId> = page.templates.iter().map(|template| template.id).collect();
-    let all = AllAtProvider::read(&app, &caller.account, &ids).await?;
+    let newest: Vec<_> =
+        page.templates.iter().map(|template| (template.id, template.state.version)).collect();
+    let all = AllAtProvider::read(&app, &caller.account, &newest).await?;
     let body = view::templates(&page.templates, &all, &Paging { after, next });
     let mut response = json(StatusCode::OK, body);
     listing.report_lag(&mut response);

@@ -23,7 +23,8 @@ pub(super) async fn show(
     let (account, id) = (caller.account.id, caller.template_id()?);
     let stored = app.store().template(account, id).await?;
     let stored = stored.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
-    let all = AllAtProvider::read(&app, &caller.account, &[stored.id]).await?;
+    let all =
+        AllAtProvider::read(&app, &caller.account, &[(stored.id, stored.state.version)]).await?;
     let at = all.get(stored.id).ok_or_else(not_connected)?;
     let document = match &at.mirrored {
         Some(mirrored) => app.store().mirrored_document(account, mirrored.id.clone()).await?,

@@ -273,6 +273,13 @@ fn the_last_operation_is_retried_if_it_failed_or_waits() {
             || matches!(state, OperationState::Refused | OperationState::Conflict);
         assert_eq!(retried.is_some(), is_possible, "{state:?}");
     }
+    let retry_former = |kind| {
+        let failed = operation(kind, OperationState::Refused, 1);
+        let former = [StoredOperation { version: 1, ..failed }];
+        plan(UpstreamAction::Retry, Review::Provider, &stored(), &[], &former)
+    };
+    assert_eq!(retry_former(OperationKind::Edit), None, "the newest version is another one");
+    assert!(retry_former(OperationKind::Delete).is_some(), "a delete has no version");
     let provided = Provided { rows: &[], operations: &[] };
     let delete = operation(OperationKind::Delete, OperationState::Refused, 1);
     let of_deleted = |newest| {
