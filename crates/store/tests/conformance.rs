@@ -335,6 +335,7 @@ macro_rules! conformance {
                 category_and_quality_follow_the_provider,
                 a_read_settles_only_the_reasons_that_were_known_before,
                 a_template_that_was_created_again_replaces_the_old_one,
+                a_former_template_that_is_gone_does_not_end_the_present_one,
                 texts_that_no_rulebook_knows_are_stored_by_both_databases,
             }
             upstream_operations {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::Method;
 use galley_domain::{
     template::{Review, lifecycle::Trigger},
-    upstream::{CallKind, OperationState},
+    upstream::{CallKind, OperationState, RemoteTemplate},
 };
 use galley_server::Clock as _;
 use galley_store::{CallPermit, Fenced};
@@ -174,4 +174,53 @@ async fn a_version_that_a_reviewer_has_to_approve_first_is_submitted_after_that(
     store.review_template(change, Trigger::Approve, None).await.unwrap();
     connected.step_until_settled().await;
     assert_eq!(connected.provided().await, ["order_shipped"]);
+}
+
+#[tokio::test]
+async fn the_former_ids_of_a_template_resolve_and_the_present_one_is_shown() {
+    let connected = Connected::start().await;
+    let emulator = connected.emulator();
+    let former = emulator.create_named("order_shipped").await;
+    connected.sweep(true).await.unwrap();
+    let (_, stored) = connected.only_template().await;
+    let path = format!("{}?name=order_shipped", emulator.templates());
+    emulator.call(Method::DELETE, &path, &Value::Null).await.expect_success();
+    // The name is locked for 30 days.
+    connected.advance(Duration::from_hours(31 * 24));
+    let present = emulator.create_named("order_shipped").await;
+    assert_ne!(present, former);
+    connected.sweep(true).await.unwrap();
+    for known in [former, present.clone(), stored.id.to_string()] {
+        let shown = connected.call(Method::GET, &format!("/v23.0/{known}"), &Value::Null).await;
+        let shown = shown.expect_success();
+        assert_eq!((&shown["id"], &shown["name"]), (&json!(present), &json!("order_shipped")));
+    }
+    let list = connected.call(Method::GET, &connected.templates(), &Value::Null).await;
+    let list = list.expect_success();
+    let ids: Vec<_> = list["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, [&json!(present)]);
+}
+
+#[tokio::test]
+async fn an_id_of_the_provider_that_belongs_to_no_template_is_unknown() {
+    let connected = Connected::start().await;
+    // No template gets the id of the account, which was created at the same time.
+    connected.advance(Duration::from_secs(1));
+    let own = connected.create(&order("order_shipped")).await;
+    let path = format!("/v23.0/{own}");
+    connected.call(Method::GET, &path, &Value::Null).await.expect_success();
+    // The provider had another template with the same number.
+    let document = json!({
+        "id": own.to_string(), "name": "order_lost", "language": "en_US", "status": "DELETED",
+        "category": "UTILITY", "components": [],
+    });
+    let deleted = RemoteTemplate::parse(&document.to_string()).unwrap();
+    let store = &connected.service.store;
+    let now = connected.service.clock.now();
+    let until = now.checked_add(SignedDuration::from_mins(1)).unwrap();
+    let lease = store.lease_connection(connected.account, now, until).await.unwrap().unwrap();
+    let recorded = store.record_read(lease.fence, deleted, None, now).await.unwrap();
+    assert_eq!(recorded, Fenced::Done(()));
+    let unknown = connected.call(Method::GET, &path, &Value::Null).await;
+    unknown.expect_error(400, 100, Some(33));
 }

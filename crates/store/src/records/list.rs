@@ -112,24 +112,6 @@ impl UpstreamFilter {
             )
         };
         match self {
-<<<<<<< HEAD
-            Self::Drifted => {
-                "EXISTS (SELECT 1 FROM upstream_template m WHERE \
-                 m.account_id = template.account_id AND m.template_id = template.id AND \
-                 m.drifted AND m.gone_at IS NULL)"
-            }
-            Self::Failed => {
-                "coalesce((SELECT o.state FROM upstream_operation o WHERE \
-                 o.account_id = template.account_id AND o.template_id = template.id AND \
-                 (o.kind NOT IN ('archive', 'unarchive') OR o.state NOT IN ('done', 'superseded')) \
-                 ORDER BY o.id DESC LIMIT 1), '') IN ('refused', 'conflict')"
-            }
-            Self::Missing => {
-                "EXISTS (SELECT 1 FROM upstream_template m WHERE \
-                 m.account_id = template.account_id AND m.template_id = template.id AND \
-                 (m.gone_at IS NOT NULL OR m.status IN ('DELETED', 'PENDING_DELETION')))"
-            }
-=======
             Self::Drifted => current(&format!("m.drifted AND {PRESENT}")),
             Self::Missing => current(&format!("NOT ({PRESENT})")),
             // A failure to send a former version is not one of the template.
@@ -137,9 +119,10 @@ impl UpstreamFilter {
                              (o.kind NOT IN ('create', 'edit') OR o.version = template.version) \
                              FROM upstream_operation o WHERE \
                              o.account_id = template.account_id AND o.template_id = template.id \
+                             AND (o.kind NOT IN ('archive', 'unarchive') OR \
+                             o.state NOT IN ('done', 'superseded')) \
                              ORDER BY o.id DESC LIMIT 1), false)"
                 .to_owned(),
->>>>>>> c5f14c9 (server, store: show a failure only for the version that it is about)
         }
     }
 }

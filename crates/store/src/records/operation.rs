@@ -106,16 +106,15 @@ pub struct StoredOperation {
 }
 
 impl StoredOperation {
-<<<<<<< HEAD
     /// Whether an edit may replace what a row of the mirror shows: content that Galley has sent, or
     /// that a person has seen and decided to replace.
     pub fn may_replace(&self, row: &MirroredTemplate) -> bool {
         !row.drifted || (row.content_key.is_some() && self.replaces == row.content_key)
-=======
+    }
+
     /// Whether it is about a template whose newest version is this one: it sends that version, or no
     /// content at all.
     pub fn is_about(&self, newest_version: u64) -> bool {
         !self.operation.kind.is_submission() || self.version == newest_version
->>>>>>> c5f14c9 (server, store: show a failure only for the version that it is about)
     }
 }

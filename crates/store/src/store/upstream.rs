@@ -176,7 +176,8 @@ pub trait UpstreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<HintReport, StoreError>;
 
-    /// The mirror of templates of the account; those without one are left out.
+    /// The mirror of templates of the account; those without one are left out. A template has several
+    /// rows if the provider had it under other ids: the one that it has, or else the newest, is first.
     async fn mirror_of(
         &self,
         account: AccountId,

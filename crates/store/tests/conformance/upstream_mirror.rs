@@ -11,7 +11,8 @@ use galley_domain::{
     upstream::{RemoteStatus, RemoteTemplate},
 };
 use galley_store::{
-    Actor, Fence, ListQuery, NewTemplate, StoredTemplate, TemplateChange, ToRead, TranslationGroup,
+    Absence, Actor, Fence, ListQuery, NewTemplate, StoredTemplate, TemplateChange, ToRead,
+    TranslationGroup, UpstreamFilter,
 };
 use jiff::Timestamp;
 
@@ -288,12 +289,15 @@ pub(crate) async fn a_template_that_was_created_again_replaces_the_old_one(store
     let again = [remote("1", "a", "DELETED", "Hi"), remote("2", "a", "PENDING", "Hi")];
     sweep(store, fence, &again, 2).await;
     sweep(store, fence, &again, 3).await;
-    assert_eq!(mirror(store, fence.account, "1").await.template, None);
+    assert_eq!(mirror(store, fence.account, "1").await.template, Some(template), "a former id");
     assert_eq!(mirror(store, fence.account, "2").await.template, Some(template));
     let after = stored(store, fence.account, template).await;
     assert_eq!(after.state.status(), Status::Pending);
     let own = store.mirror_of(fence.account, vec![template]).await.unwrap();
-    assert_eq!(own.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["2"]);
+    assert_eq!(own.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["2", "1"]);
+    let missing =
+        ListQuery { upstream: Some(UpstreamFilter::Missing), ..ListQuery::new(fence.account, 10) };
+    assert!(store.list(missing).await.unwrap().templates.is_empty(), "the provider has it");
     // The account deletes it, and the provider still has it: the next sweep brings it back.
     let delete =
         TemplateChange { review: Review::Auto, at: noon(4), ..change(fence.account, template) };
@@ -301,7 +305,44 @@ pub(crate) async fn a_template_that_was_created_again_replaces_the_old_one(store
     let page = sweep(store, fence, &[header(&again[1])], 5).await;
     assert_eq!(page.to_read.len(), 1, "its document is needed");
     read(store, fence, &again[1], 6).await;
-    assert_ne!(local(store, fence, "2").await.id, template);
+    let imported = local(store, fence, "2").await.id;
+    assert_ne!(imported, template);
+    // The former id belonged to the template that was deleted, and to no other one.
+    sweep(store, fence, &again, 7).await;
+    assert_eq!(mirror(store, fence.account, "1").await.template, Some(template));
+    assert_eq!(mirror(store, fence.account, "2").await.template, Some(imported));
+}
+
+pub(crate) async fn a_former_template_that_is_gone_does_not_end_the_present_one(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    sweep(store, fence, &[remote("9", "a", "APPROVED", "Else")], 1).await;
+    done(store.finish_sweep(fence, noon(2)).await.unwrap());
+    let template = local(store, fence, "9").await.id;
+    for at in [10, 20] {
+        sweep(store, fence, &[remote("10", "a", "APPROVED", "Else")], at).await;
+        done(store.finish_sweep(fence, noon(at + 1)).await.unwrap());
+        let rows = store.mirror_of(account, vec![template]).await.unwrap();
+        let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["10", "9"], "the one that was seen last comes first");
+    }
+    let absence = done(store.record_absent(fence, id("9"), None, noon(30)).await.unwrap());
+    assert_eq!(absence, Absence::Gone);
+    assert!(mirror(store, account, "9").await.gone_at.is_some());
+    let after = stored(store, account, template).await;
+    assert_eq!((after.state.live_version(), after.state.hold), (Some(1), None));
+    assert!(!kinds(store, account).await.contains(&EventType::Gone));
+    // The present one is gone, too.
+    for at in [40, 50] {
+        sweep(store, fence, &[remote("11", "b", "APPROVED", "Hi")], at).await;
+        done(store.finish_sweep(fence, noon(at + 1)).await.unwrap());
+    }
+    let absence = done(store.record_absent(fence, id("10"), None, noon(60)).await.unwrap());
+    assert_eq!(absence, Absence::Gone);
+    assert_eq!(stored(store, account, template).await.state.hold, Some(Hold::Disabled));
+    for former in ["9", "10"] {
+        assert_eq!(mirror(store, account, former).await.template, Some(template));
+    }
 }
 
 pub(crate) async fn texts_that_no_rulebook_knows_are_stored_by_both_databases(store: &Shared) {

@@ -1,5 +1,5 @@
 //! The ids of templates on this surface. A connected account shows the ids of its provider, which its
-//! clients know already; both ids of a template resolve.
+//! clients know already; both ids of a template resolve, and its former ones at the provider, too.
 
 use std::{collections::HashMap, fmt};
 
@@ -10,14 +10,15 @@ use super::caller::{Caller, unknown};
 use crate::{api::problem::Problem, app::App};
 
 impl<S> Caller<S> {
-    /// The template with this id: that of the provider, otherwise Galley's own.
+    /// The template with this id: that of the provider, also a former one, otherwise Galley's own. An
+    /// id of the provider that belongs to no template is not an id of Galley.
     pub(super) async fn resolve(&self, app: &App, id: &str) -> Result<TemplateId, Problem> {
         if self.account.is_connected
             && let Some(remote) = RemoteId::parse(id)
         {
             let row = app.store().mirrored_template(self.account.id, remote).await?;
-            if let Some(template) = row.and_then(|row| row.template) {
-                return Ok(template);
+            if let Some(row) = row {
+                return row.template.ok_or_else(|| unknown(id));
             }
         }
         id.parse().map_err(|_| unknown(id))
@@ -54,7 +55,12 @@ impl ProviderIds {
             return Ok(Self::default());
         }
         let rows = app.store().mirror_of(account.id, templates.collect()).await?;
-        Ok(Self(rows.into_iter().filter_map(|row| Some((row.template?, row.id))).collect()))
+        let mut ids = HashMap::new();
+        for (template, id) in rows.into_iter().filter_map(|row| Some((row.template?, row.id))) {
+            // The first row of a template is its current one.
+            ids.entry(template).or_insert(id);
+        }
+        Ok(Self(ids))
     }
 
     /// The id of a template: that of the provider if it has one.

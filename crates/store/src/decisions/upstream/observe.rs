@@ -74,8 +74,6 @@ pub(crate) struct Observed {
     pub(crate) row: MirroredTemplate,
     /// Whether the provider has changed something.
     pub(crate) is_changed: bool,
-    /// Whether the row belongs to another template of the account than before.
-    pub(crate) is_relinked: bool,
     /// What changes in the template of the account.
     pub(crate) change: Option<LocalChange>,
     /// A template to create.
@@ -166,8 +164,19 @@ impl<'a> Observation<'a> {
         self.remote.document.is_some() || matches!(self.source, Source::Read(_)) || is_unchanged()
     }
 
+    /// The account's template, if the observation is about it: a template that the provider has
+    /// deleted is not if another one has taken its place, or if it belonged to none before.
     fn local(&self) -> Option<&'a StoredTemplate> {
-        self.local.filter(|_| !self.is_superseded)
+        let is_foreign = self.remote.status.is_deleted()
+            && self.before.is_some_and(|before| before.template.is_none());
+        self.local.filter(|_| !self.is_superseded && !is_foreign)
+    }
+
+    /// The template that the row belongs to. The delete at the provider finds the row by it, and a
+    /// former id at the provider its template.
+    fn linked(&self) -> Option<TemplateId> {
+        let former = || self.before.filter(|_| self.is_superseded).and_then(|it| it.template);
+        self.local().map(|local| local.id).or(self.deleting).or_else(former)
     }
 
     /// The version with the content of the provider, as far as the newest version and the row before
@@ -209,16 +218,13 @@ impl<'a> Observation<'a> {
         if is_changed {
             row.changed_at = self.at;
         }
-        let mut observed =
-            Observed { row, is_changed, is_relinked: false, change: None, import: None };
+        let mut observed = Observed { row, is_changed, change: None, import: None };
         if self.is_settled() && content_key.is_some() {
             match self.local() {
                 Some(local) => self.follow(local, version, &mut observed),
                 None => self.import(&mut observed),
             }
         }
-        let before = self.before.and_then(|before| before.template);
-        observed.is_relinked = observed.row.template.is_some() && observed.row.template != before;
         observed
     }
 
@@ -240,11 +246,7 @@ impl<'a> Observation<'a> {
         };
         MirroredTemplate {
             id: remote.id.clone(),
-            // The delete at the provider finds the row by the template.
-            template: match self.local() {
-                Some(local) => Some(local.id),
-                None => self.deleting,
-            },
+            template: self.linked(),
             name: without_nul(&remote.name),
             language: without_nul(&remote.language),
             status: remote.status.clone(),

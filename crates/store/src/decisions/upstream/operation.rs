@@ -191,11 +191,11 @@ impl TemplateIdentity {
     }
 }
 
-/// The row of the mirror after a call. `before` is the one of the template, if there is one. A
+/// The row of the mirror after a call. `rows` are those of the template, the current one first. A
 /// created or edited template has to be read, so that its content is compared.
 pub(crate) fn called(
     done: &CallDone,
-    before: Option<&MirroredTemplate>,
+    rows: &[MirroredTemplate],
     local: Option<&TemplateIdentity>,
     at: Timestamp,
 ) -> Option<MirroredTemplate> {
@@ -205,17 +205,17 @@ pub(crate) fn called(
     };
     match done {
         CallDone::Created(created) => {
-            let known = before.filter(|before| before.id == created.id).cloned();
+            let known = rows.iter().find(|row| row.id == created.id).cloned();
             dirty(known.or_else(|| Some(new_row(created, local?, at)))?)
         }
         // The provider has taken the content of the account; the read tells if that is not so.
-        CallDone::Edited => dirty(MirroredTemplate { drifted: false, ..before?.clone() }),
+        CallDone::Edited => dirty(MirroredTemplate { drifted: false, ..rows.first()?.clone() }),
         CallDone::Deleted => Some(MirroredTemplate {
             template: None,
             gone_at: Some(at),
             changed_at: at,
             dirty_at: None,
-            ..before?.clone()
+            ..rows.first()?.clone()
         }),
         // The read tells the status.
         CallDone::Archived | CallDone::Unarchived => dirty(before?.clone()),

@@ -8,7 +8,9 @@ use galley_domain::{
 
 use crate::{
     MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
+    decisions::upstream::{
+        CURRENT_FIRST, MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read,
+    },
     postgres::{
         columns::{get, key, millis},
         pipeline::owned,
@@ -42,13 +44,14 @@ pub(super) async fn several_in(
     rows.iter().map(mirrored).collect()
 }
 
-/// The rows that belong to a template, inside a transaction.
+/// The rows that belong to a template, the current one first, inside a transaction.
 pub(super) async fn of_template_in(
     transaction: &Transaction,
     account: AccountId,
     template: TemplateId,
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
-    let statement = select("account_id = $1 AND template_id = $2");
+    let condition = format!("account_id = $1 AND template_id = $2 ORDER BY {CURRENT_FIRST}");
+    let statement = select(&condition);
     let values: Values<'_> = &[&key(account.get()), &key(template.get())];
     transaction.query(&statement, values).await?.iter().map(mirrored).collect()
 }
@@ -58,10 +61,10 @@ pub(super) async fn of_templates(
     account: AccountId,
     templates: &[TemplateId],
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
-    let statement = select(
+    let statement = select(&format!(
         "account_id = $1 AND template_id = ANY($2) \
-         ORDER BY array_position($2, template_id), remote_id",
-    );
+         ORDER BY array_position($2, template_id), {CURRENT_FIRST}"
+    ));
     let templates: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
     let rows = connection.query(&statement, &[&key(account.get()), &templates]).await?;
     rows.iter().map(mirrored).collect()
@@ -167,16 +170,4 @@ pub(super) fn write(
         row.info,
     ];
     transaction.defer(WRITE, values);
-}
-
-/// Makes a row the only one that belongs to its template, with the commit.
-pub(super) fn unlink_others(
-    transaction: &mut Transaction,
-    account: AccountId,
-    row: &MirroredTemplate,
-) {
-    let update = "UPDATE upstream_template SET template_id = NULL WHERE account_id = $1 AND \
-                  template_id = $2 AND remote_id <> $3";
-    let template = row.template.map(|id| key(id.get()));
-    transaction.defer(update, owned![key(account.get()), template, row.id.as_str().to_owned()]);
 }

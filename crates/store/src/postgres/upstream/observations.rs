@@ -116,12 +116,6 @@ impl<'a> Recorder<'a> {
         if imported.is_some() {
             observed.row.template = imported;
         }
-        if observed.is_relinked || imported.is_some() {
-            mirror::unlink_others(transaction, account, &observed.row);
-            for row in self.rows.values_mut() {
-                row.template = row.template.filter(|it| Some(*it) != observed.row.template);
-            }
-        }
         mirror::write(transaction, account, &observed.row, remote.document.as_deref());
         self.rows.insert(remote.id.clone(), observed.row.clone());
         Ok(Recorded { observed, is_new_to_sweep, is_imported: imported.is_some() })
@@ -220,7 +214,8 @@ pub(super) async fn record_absent(
     if absence == Absence::Gone
         && let Some(template) = row.template
         && let Some(local) = templates::one_in(transaction, account, template).await?
-        && let Some(change) = LocalChange::gone(account, &local, at)
+        && let rows = mirror::of_template_in(transaction, account, template).await?
+        && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
     {
         write_change(transaction, &change).await?;
     }

@@ -9,7 +9,9 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use crate::{
     MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
+    decisions::upstream::{
+        CURRENT_FIRST, MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read,
+    },
     sqlite::columns::{key, millis},
 };
 
@@ -38,15 +40,17 @@ pub(super) fn one(
     Ok(found.into_iter().next())
 }
 
+/// The rows of templates, the current one of each first.
 pub(super) fn of_templates(
     connection: &Connection,
     account: AccountId,
     templates: &[TemplateId],
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
+    let condition = format!("account_id = ?1 AND template_id = ?2 ORDER BY {CURRENT_FIRST}");
     let mut found = Vec::new();
     for id in templates {
         let values: [&dyn ToSql; 2] = [&key(account.get()), &key(id.get())];
-        found.extend(find(connection, "account_id = ?1 AND template_id = ?2", &values)?);
+        found.extend(find(connection, &condition, &values)?);
     }
     Ok(found)
 }
@@ -153,25 +157,6 @@ pub(super) fn write(
             row.gone_at.map(millis),
             row.dirty_at.map(millis),
             row.info,
-        ])?;
-    Ok(())
-}
-
-/// Makes a row the only one that belongs to its template.
-pub(super) fn unlink_others(
-    connection: &Connection,
-    account: AccountId,
-    row: &MirroredTemplate,
-) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "UPDATE upstream_template SET template_id = NULL WHERE account_id = ?1 AND \
-             template_id = ?2 AND remote_id <> ?3",
-        )?
-        .execute(params![
-            key(account.get()),
-            row.template.map(|id| key(id.get())),
-            row.id.as_str()
         ])?;
     Ok(())
 }

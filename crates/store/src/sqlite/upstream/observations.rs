@@ -100,9 +100,6 @@ pub(super) fn record(
         observed.row.template = Some(id);
         is_imported = true;
     }
-    if observed.is_relinked || is_imported {
-        mirror::unlink_others(batch.connection(), account, &observed.row)?;
-    }
     mirror::write(batch.connection(), account, &observed.row, remote.document.as_deref())?;
     Ok(Recorded { observed, is_new_to_sweep, is_imported })
 }
@@ -175,7 +172,8 @@ pub(super) fn record_absent(
     if absence == Absence::Gone
         && let Some(template) = row.template
         && let Some(local) = templates::one(batch.connection(), account, template)?
-        && let Some(change) = LocalChange::gone(account, &local, at)
+        && let rows = mirror::of_templates(batch.connection(), account, &[template])?
+        && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
     {
         write_change(batch, &change)?;
     }

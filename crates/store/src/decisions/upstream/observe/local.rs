@@ -8,7 +8,7 @@ use galley_domain::{
         lifecycle::{EventType, Hold, State},
         quality::QualityChange,
     },
-    upstream::RemoteTemplate,
+    upstream::{RemoteId, RemoteTemplate},
 };
 use jiff::Timestamp;
 
@@ -127,8 +127,19 @@ impl LocalChange {
         change.finish(local)
     }
 
-    /// The template after the provider was found not to have it any more.
-    pub(crate) fn gone(account: AccountId, local: &StoredTemplate, at: Timestamp) -> Option<Self> {
+    /// The template after the provider was found not to have it any more. `rows` are the rows of the
+    /// mirror that belong to it, before one of them was found to be `gone`; `None` if another one has
+    /// taken its place.
+    pub(crate) fn gone(
+        account: AccountId,
+        local: &StoredTemplate,
+        gone: &RemoteId,
+        rows: &[MirroredTemplate],
+        at: Timestamp,
+    ) -> Option<Self> {
+        if rows.iter().any(|row| row.id != *gone && row.is_present()) {
+            return None;
+        }
         let mut change = Changing::new(account, local, at);
         change.changed.state.hold = Some(Hold::Disabled);
         change.event(EventType::Gone, None);

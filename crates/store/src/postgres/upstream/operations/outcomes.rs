@@ -11,7 +11,7 @@ use super::{
     by_id, find, write,
 };
 use crate::{
-    Fence, Fenced, StoreError, StoredOperation,
+    Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
     decisions::upstream::{FIRST_OPERATIONS, TemplateIdentity, called, next_dirty},
     postgres::{columns::key, pool::Values, templates, transaction::Transaction},
 };
@@ -56,8 +56,7 @@ pub(super) async fn record_call(
     if let Ok(done) = outcome {
         let rows = mirror::of_template_in(transaction, account, before.template).await?;
         let identity = identity(transaction, account, before.template).await?;
-        if let Some(row) = called(done, rows.first(), identity.as_ref(), at) {
-            mirror::unlink_others(transaction, account, &row);
+        if let Some(row) = called(done, &rows, identity.as_ref(), at) {
             mirror::write(transaction, account, &row, None);
         }
     }
@@ -117,7 +116,7 @@ pub(super) async fn record_probe(
     let after = before.moved(next, at);
     if after.is_deleted() {
         let rows = mirror::of_template_in(transaction, fence.account, before.template).await?;
-        if let Some(row) = called(&CallDone::Deleted, rows.first(), None, at) {
+        if let Some(row) = called(&CallDone::Deleted, &rows, None, at) {
             mirror::write(transaction, fence.account, &row, None);
         }
     }
@@ -140,11 +139,10 @@ pub(super) async fn skip(
     };
     let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
     // The version that the provider has is now another one.
-    for mut row in mirror::of_template_in(transaction, account, before.template).await? {
-        if row.is_present() {
-            row.dirty_at = Some(next_dirty(row.dirty_at, at));
-            mirror::write(transaction, account, &row, None);
-        }
+    let rows = mirror::of_template_in(transaction, account, before.template).await?;
+    if let Some(mut row) = rows.into_iter().find(MirroredTemplate::is_present) {
+        row.dirty_at = Some(next_dirty(row.dirty_at, at));
+        mirror::write(transaction, account, &row, None);
     }
     let after = before.moved(next, at);
     write(transaction, &after).await?;

@@ -12,7 +12,7 @@ use super::{
     by_id, find, write,
 };
 use crate::{
-    Fence, Fenced, StoreError, StoredOperation,
+    Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
     decisions::upstream::{FIRST_OPERATIONS, TemplateIdentity, called, next_dirty},
     sqlite::{columns::key, templates, writer::Batch},
 };
@@ -56,8 +56,7 @@ pub(super) fn record_call(
     if let Ok(done) = outcome {
         let rows = mirror::of_templates(connection, account, &[before.template])?;
         let identity = identity(connection, account, before.template)?;
-        if let Some(row) = called(done, rows.first(), identity.as_ref(), at) {
-            mirror::unlink_others(connection, account, &row)?;
+        if let Some(row) = called(done, &rows, identity.as_ref(), at) {
             mirror::write(connection, account, &row, None)?;
         }
     }
@@ -117,7 +116,7 @@ pub(super) fn record_probe(
     if after.is_deleted() {
         let connection = batch.connection();
         let rows = mirror::of_templates(connection, fence.account, &[before.template])?;
-        if let Some(row) = called(&CallDone::Deleted, rows.first(), None, at) {
+        if let Some(row) = called(&CallDone::Deleted, &rows, None, at) {
             mirror::write(connection, fence.account, &row, None)?;
         }
     }
@@ -138,11 +137,10 @@ pub(super) fn skip(
     let Some(before) = by_id(connection, account, id)? else { return Ok(Fenced::Done(None)) };
     let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
     // The version that the provider has is now another one.
-    for mut row in mirror::of_templates(connection, account, &[before.template])? {
-        if row.is_present() {
-            row.dirty_at = Some(next_dirty(row.dirty_at, at));
-            mirror::write(connection, account, &row, None)?;
-        }
+    let rows = mirror::of_templates(connection, account, &[before.template])?;
+    if let Some(mut row) = rows.into_iter().find(MirroredTemplate::is_present) {
+        row.dirty_at = Some(next_dirty(row.dirty_at, at));
+        mirror::write(connection, account, &row, None)?;
     }
     let after = before.moved(next, at);
     write(connection, &after)?;
