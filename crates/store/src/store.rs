@@ -40,7 +40,7 @@ pub use uploads::{
     MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
     UPLOAD_LIFETIME_HOURS, UploadStore,
 };
-pub use upstream::UpstreamStore;
+pub use upstream::{MAX_WITHDRAWN, UpstreamStore};
 pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
 /// A database that holds everything the service stores.

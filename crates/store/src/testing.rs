@@ -350,6 +350,7 @@ with_faults! {
         begin_sweep(fence: Fence, full: bool, at: Timestamp) -> Fenced<u64>;
         record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
         finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
+        withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<usize>;
         templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
         record_read(
             fence: Fence, template: RemoteTemplate, asked: Option<Timestamp>, at: Timestamp

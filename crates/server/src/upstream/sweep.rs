@@ -1,6 +1,7 @@
 //! A sweep: the walk over all templates at the provider.
 
-use galley_store::{PageRecord, SweepPosition, SweepReport, ToRead};
+use galley_domain::upstream::SweepVerdict;
+use galley_store::{MAX_WITHDRAWN, PageRecord, SweepPosition, SweepReport, ToRead};
 
 use super::{
     pages::Pages,
@@ -70,7 +71,13 @@ impl Session {
             self.read_and_operate(&result.to_read, is_background).await?;
             report(part);
         }
-        kept(store.finish_sweep(self.fence, self.now()).await?)
+        let report = kept(store.finish_sweep(self.fence, self.now()).await?)?;
+        if report.verdict == SweepVerdict::Counted && !report.suspicious {
+            while kept(store.withdraw_approvals(self.fence, self.now()).await?)? == MAX_WITHDRAWN {
+                self.extend().await?;
+            }
+        }
+        Ok(report)
     }
 
     /// Reads templates. In the background, operations are made between the reads, because a request

@@ -234,13 +234,18 @@ impl Connected {
 
     /// Creates a template in the store, as a client does.
     pub(crate) async fn create(&self, document: &Value) -> TemplateId {
+        self.create_with(document, self.review().await).await
+    }
+
+    /// Creates a template with another review, as before the account was connected.
+    pub(crate) async fn create_with(&self, document: &Value, review: Review) -> TemplateId {
         let text = document.to_string();
         let document = Document::parse(text.as_bytes()).unwrap();
         let template = Template::read(&document, &WHATSAPP).unwrap();
         let account = self.account;
         let new = NewTemplate {
             account,
-            review: self.review().await,
+            review,
             phone: None,
             unique_key: (WHATSAPP.unique_key)(account, template.name(), template.language()),
             translation_group: Some(TranslationGroup::of(account, template.name())),

@@ -8,11 +8,11 @@ use std::{
 
 use axum::http::Method;
 use galley_domain::{
-    template::Status,
+    template::{Review, Status},
     upstream::{CallFailure, RemoteStatus, SweepVerdict, read_hook},
 };
 use galley_server::{Clock as _, upstream::SyncError};
-use galley_store::DegradedReason;
+use galley_store::{DegradedReason, UpstreamAction, UpstreamActionOutcome};
 use serde_json::{Value, json};
 
 use super::{connected::Connected, rng::scale};
@@ -218,4 +218,29 @@ async fn a_template_that_a_webhook_names_is_read_before_the_next_sweep() {
     );
     assert_eq!(stored.state.status(), Status::Approved);
     assert!(!connected.has_work().await);
+}
+
+#[tokio::test]
+async fn an_approval_from_before_the_connection_ends_with_the_import() {
+    let connected = Connected::start().await;
+    let (store, account) = (&connected.service.store, connected.account);
+    let id = connected.create_with(&order("order_shipped"), Review::Auto).await;
+    let read = async || store.template(account, id).await.unwrap().unwrap();
+    assert_eq!(read().await.state.live_version(), Some(1));
+    assert!(connected.operations().await.is_empty());
+    connected.sweep(true).await.unwrap();
+    let withdrawn = read().await;
+    let state = (withdrawn.state.status(), withdrawn.state.live_version());
+    assert_eq!(state, (Status::Pending, None));
+    assert_eq!(connected.events().await, ["template.created", "template.drifted"]);
+    connected.sweep(true).await.unwrap();
+    assert_eq!(read().await.revision, withdrawn.revision, "it is told once");
+
+    let change = connected.change(id).await;
+    let submitted = store.act_upstream(change, UpstreamAction::Submit).await.unwrap();
+    assert!(matches!(submitted, UpstreamActionOutcome::Queued(_)), "{submitted:?}");
+    connected.step_until_settled().await;
+    assert_eq!(connected.provided().await, ["order_shipped"]);
+    connected.sweep(true).await.unwrap();
+    assert_eq!(read().await.state.live_version(), Some(1), "the provider has approved it");
 }

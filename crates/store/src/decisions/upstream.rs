@@ -17,7 +17,7 @@ pub(crate) use self::{
     },
     content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
-    observe::{Import, LocalChange, Observation, Observed, Source, absent},
+    observe::{Import, LocalChange, Observation, Observed, Source, UNPROVIDED, absent},
     operation::{
         DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS,
         SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,

@@ -191,6 +191,14 @@ impl UpstreamStore for PostgresStore {
         transact!(self, tx => sweeps::finish(tx, fence, at))
     }
 
+    async fn withdraw_approvals(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<usize>, StoreError> {
+        transact!(self, tx => sweeps::withdraw_approvals(tx, fence, at))
+    }
+
     async fn templates_to_read(
         &self,
         account: AccountId,

@@ -104,6 +104,12 @@ impl UpstreamConnection {
             || degraded_until.is_some_and(|until| at < until)
             || budget.take(kind, at).is_err()
     }
+
+    /// Whether a template that the mirror does not have is not at the provider, either: a sweep has
+    /// counted, and nothing is suspicious since.
+    pub(crate) fn has_seen_all(&self) -> bool {
+        self.swept_at.is_some() && self.suspicious_at.is_none()
+    }
 }
 
 /// A walk over the list of templates that has begun and not ended.

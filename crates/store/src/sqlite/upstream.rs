@@ -194,6 +194,14 @@ impl UpstreamStore for SqliteStore {
         self.writer.write(move |batch| sweeps::finish(batch, fence, at)).await
     }
 
+    async fn withdraw_approvals(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<usize>, StoreError> {
+        self.writer.write(move |batch| sweeps::withdraw_approvals(batch, fence, at)).await
+    }
+
     async fn templates_to_read(
         &self,
         account: AccountId,

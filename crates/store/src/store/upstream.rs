@@ -13,6 +13,9 @@ use crate::{
     StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
 };
 
+/// How many approvals one write withdraws.
+pub const MAX_WITHDRAWN: usize = 200;
+
 /// Manages connected accounts. For any other account these methods find nothing and change nothing.
 #[async_trait]
 pub trait UpstreamStore: Send + Sync {
@@ -138,6 +141,16 @@ pub trait UpstreamStore: Send + Sync {
         fence: Fence,
         at: Timestamp,
     ) -> Result<Fenced<SweepReport>, StoreError>;
+
+    /// Withdraws the approval of templates that neither the mirror nor an operation knows, at most
+    /// [`MAX_WITHDRAWN`] at a time; returns how many. They were approved before the account was
+    /// connected, and the provider does not have them. Withdraws nothing before a sweep has counted, or
+    /// while the connection is suspicious.
+    async fn withdraw_approvals(
+        &self,
+        fence: Fence,
+        at: Timestamp,
+    ) -> Result<Fenced<usize>, StoreError>;
 
     /// The templates to read at the provider, at most `limit`: those of which something may have
     /// changed, and those that sweeps no longer see.

@@ -83,7 +83,7 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 /// events.
 const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
     record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
-    release_operations rest_calls retry_operation set_degraded skip_operation take_call";
+    release_operations rest_calls retry_operation set_degraded skip_operation take_call withdraw_approvals";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \

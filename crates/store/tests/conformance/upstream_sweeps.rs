@@ -1,17 +1,26 @@
 //! Cases about sweeps: how they resume, and what they prove.
 
 use galley_domain::{
-    template::lifecycle::{EventType, Hold},
+    template::{
+        Review, Status,
+        lifecycle::{EventType, Hold, State, Trigger},
+    },
     upstream::{RemoteTemplate, SweepVerdict},
 };
 use galley_store::{
     Absence, Author, ConnectionChange, Fence, PageRecord, SweepPosition, SweepReport,
+    UpstreamAction, UpstreamActionOutcome,
 };
 
 use super::{
     emulator::stored,
-    fixture::{Shared, noon},
-    upstream::{connected, done, header, id, kinds, last_page, mirror, remote, sweep},
+    fixture::{Shared, create, done as changed, events, noon, template_subject},
+    sqlite_only::body_edit,
+    upstream::{
+        connect, connected, done, header, id, kinds, last_page, lease, mirror, remote, sweep,
+        whatsapp,
+    },
+    upstream_submission::{changing, shown, submitted},
 };
 
 fn templates(numbers: std::ops::Range<u32>) -> Vec<RemoteTemplate> {
@@ -196,4 +205,57 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     assert_eq!((page.imported, page.changed), (1, 1), "twice on one page");
     let names = store.mirrored(fence.account, Some(id("2")), 2).await.unwrap();
     assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
+}
+
+pub(crate) async fn approvals_from_before_the_connection_end_with_a_counted_sweep(store: &Shared) {
+    let account = whatsapp(store, "a").await;
+    let own = async |name, review| create(store, submitted(account, name, review)).await;
+    let (kept, sent) = (own("kept", Review::Auto).await, own("sent", Review::Auto).await);
+    let decided = own("decided", Review::Manual).await;
+    let change = changing(account, decided, Review::Manual);
+    changed(store.review_template(change, Trigger::Approve, None).await.unwrap());
+    let edited = own("edited", Review::Auto).await;
+    let change = changing(account, edited, Review::Manual);
+    changed(store.edit_template(change, body_edit(1)).await.unwrap());
+    connect(store, account).await;
+    let fence = lease(store, account).await;
+    let withdraw = async |at| done(store.withdraw_approvals(fence, noon(at)).await.unwrap());
+    assert_eq!(withdraw(1).await, 0, "no sweep has counted");
+    let submit = changing(account, sent, Review::Provider);
+    store.act_upstream(submit, UpstreamAction::Submit).await.unwrap();
+    let at_provider = shown("5", &stored(store, account, kept).await, "APPROVED");
+    counted(store, fence, std::slice::from_ref(&at_provider), 2_000).await;
+    assert_eq!((withdraw(2_010).await, withdraw(2_020).await), (2, 0));
+    for id in [decided, edited] {
+        let State { newest_status, approved_version, .. } = stored(store, account, id).await.state;
+        assert_eq!((newest_status, approved_version), (Status::Pending, None));
+    }
+    let told = events(store, account, 0, 100).await;
+    let told: Vec<_> = told
+        .iter()
+        .filter(|it| it.kind == EventType::Drifted)
+        .map(|it| (template_subject(it), it.reason.as_deref()))
+        .collect();
+    let reason = Some("The provider does not have the template.");
+    let expected = [(1, "decided"), (2, "edited")];
+    assert_eq!(told, expected.map(|(version, name)| ((version, name, Status::Pending), reason)));
+    for id in [kept, sent] {
+        assert_eq!(stored(store, account, id).await.state.live_version(), Some(1));
+    }
+    // The decision of the reviewer still counts.
+    let submit = changing(account, decided, Review::InHouseThenProvider);
+    let submitted = store.act_upstream(submit, UpstreamAction::Submit).await.unwrap();
+    assert!(matches!(submitted, UpstreamActionOutcome::Queued(_)), "{submitted:?}");
+
+    own("late", Review::Auto).await;
+    assert!(counted(store, fence, &[], 3_000).await.suspicious);
+    assert_eq!(withdraw(3_010).await, 0, "nothing is certain now");
+    let by = Author::operator(noon(3_020));
+    store.change_connection(account, ConnectionChange::Resumed, by).await.unwrap();
+    assert_eq!(withdraw(3_030).await, 1);
+    done(store.release_connection(fence).await.unwrap());
+    let lost = store.withdraw_approvals(fence, noon(3_040)).await.unwrap();
+    assert_eq!(lost, galley_store::Fenced::LeaseLost);
+    let findings = store.check_integrity().await.unwrap();
+    assert!(findings.iter().all(|finding| finding.ok), "{findings:?}");
 }

@@ -22,7 +22,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-pub(crate) use self::local::LocalChange;
+pub(crate) use self::local::{LocalChange, UNPROVIDED};
 use super::{
     content::{KeptSamples, document_key, imported_content, version_key},
     hints::{next_dirty, next_second},

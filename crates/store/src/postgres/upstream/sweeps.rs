@@ -3,15 +3,21 @@
 use galley_domain::template::lifecycle::EventType;
 use jiff::Timestamp;
 
-use super::{leased_with_account, observations::Recorder};
+use super::{
+    leased_with_account,
+    observations::{Recorder, write_change},
+};
 use crate::{
-    Fence, Fenced, PageRecord, PageResult, StoreError, SweepReport,
-    decisions::upstream::{FinishedSweep, PRESENT, RecordedPage, SUSPICIOUS, Source},
+    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    decisions::upstream::{
+        FinishedSweep, LocalChange, PRESENT, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+    },
     postgres::{
-        columns::{decode, key, millis, number},
+        columns::{decode, key, millis, number, template_id},
         events,
         ids::IdGenerator,
         pool::Values,
+        templates,
         transaction::Transaction,
     },
 };
@@ -118,4 +124,29 @@ pub(super) async fn finish(
         events::append_upstream(transaction, &connected, event, at);
     }
     Ok(Fenced::Done(finished.report))
+}
+
+pub(super) async fn withdraw_approvals(
+    transaction: &mut Transaction,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<Fenced<usize>, StoreError> {
+    let account = fence.account;
+    let Some(connected) = leased_with_account(transaction, fence).await? else {
+        return Ok(Fenced::LeaseLost);
+    };
+    if !connected.has_seen_all() {
+        return Ok(Fenced::Done(0));
+    }
+    let statement =
+        format!("SELECT id FROM template WHERE {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}");
+    let rows = transaction.query(&statement, &[&key(account.get())]).await?;
+    for row in &rows {
+        if let Some(local) = templates::one_in(transaction, account, template_id(row, 0)?).await?
+            && let Some(change) = LocalChange::withdrawn(account, &local, at)
+        {
+            write_change(transaction, &change).await?;
+        }
+    }
+    Ok(Fenced::Done(rows.len()))
 }

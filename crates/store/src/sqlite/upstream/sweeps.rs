@@ -6,14 +6,16 @@ use rusqlite::{Connection, params};
 
 use super::{
     leased,
-    observations::{self, record},
+    observations::{self, record, write_change},
 };
 use crate::{
-    Fence, Fenced, PageRecord, PageResult, StoreError, SweepReport,
-    decisions::upstream::{FinishedSweep, PRESENT, RecordedPage, SUSPICIOUS, Source},
+    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    decisions::upstream::{
+        FinishedSweep, LocalChange, PRESENT, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+    },
     sqlite::{
-        columns::{key, millis, number},
-        events,
+        columns::{key, millis, number, template_id},
+        events, templates,
         writer::Batch,
     },
 };
@@ -122,4 +124,34 @@ pub(super) fn finish(
         events::append_upstream(batch, &connected, event, at)?;
     }
     Ok(Fenced::Done(finished.report))
+}
+
+pub(super) fn withdraw_approvals(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<Fenced<usize>, StoreError> {
+    let account = fence.account;
+    let Some(connected) = leased(batch.connection(), fence)? else { return Ok(Fenced::LeaseLost) };
+    if !connected.has_seen_all() {
+        return Ok(Fenced::Done(0));
+    }
+    let mut ids = Vec::new();
+    {
+        let mut query = batch.connection().prepare_cached(&format!(
+            "SELECT id FROM template WHERE {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+        ))?;
+        let mut rows = query.query([key(account.get())])?;
+        while let Some(row) = rows.next()? {
+            ids.push(template_id(row, 0)?);
+        }
+    }
+    for id in &ids {
+        if let Some(local) = templates::one(batch.connection(), account, *id)?
+            && let Some(change) = LocalChange::withdrawn(account, &local, at)
+        {
+            write_change(batch, &change)?;
+        }
+    }
+    Ok(Fenced::Done(ids.len()))
 }

@@ -114,6 +114,27 @@ impl LocalChange {
         Some(Self { actor: change.actor, ..changed })
     }
 
+    /// The template without its approval, which is from the time before the account was connected:
+    /// the provider does not have it. Who decided on the newest version stays known, so that it need
+    /// not be reviewed again. `None` if nothing is approved.
+    pub(crate) fn withdrawn(
+        account: AccountId,
+        local: &StoredTemplate,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let mut change = Changing::new(account, local, at);
+        let state = &mut change.changed.state;
+        if state.newest_status == Status::Approved {
+            state.newest_status = Status::Pending;
+        }
+        state.approved_version = None;
+        if *state == local.state {
+            return None;
+        }
+        change.event(EventType::Drifted, Some(NOT_PROVIDED.to_owned()));
+        change.finish(local)
+    }
+
     /// The unchanged template, with an event.
     pub(crate) fn told(
         account: AccountId,
@@ -146,6 +167,18 @@ impl LocalChange {
         change.finish(local)
     }
 }
+
+/// The templates of an account (`$1`) that lose their approval, as an SQL condition: neither the mirror
+/// nor an operation knows them, although the provider has listed all of its templates.
+pub(crate) const UNPROVIDED: &str = "account_id = $1 AND claim IS NOT NULL AND \
+     (status = 'APPROVED' OR live_version IS NOT NULL) AND NOT EXISTS (SELECT 1 \
+     FROM upstream_template m WHERE m.account_id = template.account_id AND \
+     m.template_id = template.id) AND NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
+     o.account_id = template.account_id AND o.template_id = template.id AND \
+     o.state NOT IN ('done', 'superseded'))";
+
+/// Why a template loses its approval.
+const NOT_PROVIDED: &str = "The provider does not have the template.";
 
 /// What a row of the mirror shows.
 fn observed(row: &MirroredTemplate) -> RemoteTemplate {
