@@ -4,7 +4,6 @@
 mod adopt;
 mod ask;
 mod budget;
-mod connection_state;
 mod metering;
 mod operations;
 mod pages;
@@ -16,7 +15,6 @@ mod transport;
 mod waker;
 
 pub use ask::{Checked, Walked, check_token};
-pub use connection_state::connection_state;
 pub use galley_upstream::{CheckReport, Dialect, DialectError, TokenInfo};
 pub(crate) use metering::metered;
 pub use samples::SampleSettings;

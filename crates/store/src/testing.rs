@@ -37,8 +37,8 @@ use crate::{
     Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
     IssueTokenOutcome, LanguageSummary, Lease, ListQuery, ListStore, MaintenanceStore, Media,
     MediaStore, MessageQuery, MirroredTemplate, NameConflict, NewAccount, NewConnection,
-    NewConsoleLink, NewCredential, NewMessage, NewOperation, NewSession, NewTemplate, NewUpload,
-    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
+    NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload, NewWebhook,
+    OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
     RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
     RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
     Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
@@ -367,7 +367,6 @@ with_faults! {
         mirrored_document(account: AccountId, id: RemoteId) -> Option<String>;
     }
     OperationStore {
-        queue_operation(new: NewOperation) -> Option<u64>;
         operations(
             account: AccountId, before: Option<u64>, limit: usize
         ) -> Vec<StoredOperation>;
@@ -393,7 +392,6 @@ with_faults! {
         operations_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<StoredOperation>;
         act_upstream(change: TemplateChange, action: UpstreamAction) -> UpstreamActionOutcome;
         abandon_operations(account: AccountId, template: TemplateId, by: Author) -> u64;
-        retry_operation(account: AccountId, id: u64, at: Timestamp) -> Option<StoredOperation>;
     }
     UploadStore {
         begin_upload(new: NewUpload) -> BeginUploadOutcome;

@@ -13,9 +13,7 @@ use galley_domain::{
     rulebook::WHATSAPP,
     upstream::{RemoteId, RemoteTemplate},
 };
-use galley_server::upstream::{
-    Begun, Checked, Session, SweepPart, UpstreamContext, connection_state,
-};
+use galley_server::upstream::{Begun, Checked, Session, SweepPart, UpstreamContext};
 use galley_store::{
     Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamAction,
     UpstreamConnection,
@@ -123,7 +121,7 @@ impl UpstreamCommands<'_> {
         }
         let (_, connection) = self.connected(connected).await?;
         let members =
-            [("account", account.name.into()), ("state", connection_state(&connection).into())];
+            [("account", account.name.into()), ("state", connection.state().as_str().into())];
         table::print_one(self.context.json, &members);
         Ok(())
     }

@@ -4,7 +4,10 @@ use axum::{
     body::Body,
     http::{Method, Request},
 };
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::Review,
+};
 use galley_server::Clock as _;
 use galley_store::{Author, ConnectionChange};
 use serde_json::{Value, json};
@@ -120,7 +123,7 @@ async fn the_document_of_the_provider_is_shown_beside_the_state() {
 async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
     let (app, account, id) = connected().await;
     for _ in 0..3 {
-        app.refuse_edit(account, number(&id)).await;
+        app.refuse_submission(account, number(&id)).await;
     }
     let list = |rest: &'static str| app.base(Method::GET, rest, &NOTHING);
     let page = list("/upstream/operations?limit=2").await.json();
@@ -128,7 +131,7 @@ async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
     assert!(ids.len() == 2 && ids[0] > ids[1], "{page}");
     let newest = &page["data"][0];
     let expected = json!({
-        "id": ids[0].to_string(), "template_id": id, "version": 1, "kind": "edit",
+        "id": ids[0].to_string(), "template_id": id, "version": 1, "kind": "create",
         "state": "refused", "attempts": 1, "created_at": newest["created_at"],
         "updated_at": newest["updated_at"],
         "error": {
@@ -206,7 +209,7 @@ async fn a_refused_operation_is_retried_and_its_error_is_shown_until_then() {
     let (app, account, id) = connected().await;
     let rest = format!("/{id}/upstream/retry");
     app.call(Method::POST, &rest, &NOTHING).await.problem(409, "upstream-action-not-possible");
-    app.refuse_edit(account, number(&id)).await;
+    app.refuse_submission(account, number(&id)).await;
     let shown = app.show(&id).await.json();
     assert_eq!(shown["upstream"]["state"], "refused");
     assert_eq!(shown["upstream"]["error"]["subcode"], 2_388_040);
@@ -237,9 +240,44 @@ async fn a_list_selects_templates_that_differ_at_the_provider() {
     assert_eq!((count("drifted").await, count("failed").await, count("missing").await), (0, 0, 0));
     app.show_at_provider(account, number(&id), "Another text.").await;
     assert_eq!((count("drifted").await, count("failed").await, count("missing").await), (1, 0, 0));
-    app.refuse_edit(account, number(&id)).await;
+    app.refuse_submission(account, number(&id)).await;
     assert_eq!(count("failed").await, 1);
     let named = app.call(Method::GET, "?upstream=failed&group=name", &NOTHING).await.json();
     assert_eq!(named["data"][0]["name"], "hello", "{named}");
     app.call(Method::GET, "?upstream=lost", &NOTHING).await.problem(400, "bad-request");
+}
+
+#[tokio::test]
+async fn nothing_awaits_a_reviewer_while_the_provider_decides() {
+    let (app, account, _) = connected().await;
+    let created = app.create(&description::template("", "pending")).await;
+    assert_eq!(created.json()["status"], "PENDING", "{created:?}");
+    let queue = async || {
+        let page = app.call(Method::GET, "?awaiting_review=true", &NOTHING).await.json();
+        page["data"].as_array().unwrap().len()
+    };
+    assert_eq!(queue().await, 0);
+    app.disconnect(account).await;
+    assert_eq!(queue().await, 1, "the account has no other reviewer now");
+}
+
+#[tokio::test]
+async fn a_failure_of_a_former_version_is_neither_shown_nor_retried() {
+    let (app, account, id) = connected().await;
+    app.refuse_submission(account, number(&id)).await;
+    assert_eq!(app.show(&id).await.json()["upstream"]["state"], "refused");
+    let by = Author::operator(app.clock.now());
+    app.store.set_account_review(account, Review::Manual, by).await.unwrap();
+    app.clock.advance(std::time::Duration::from_secs(2));
+    let mut edit = description::template("", "hello");
+    edit["components"][0]["text"] = json!("Hello {{1}}, this is another text about {{2}} for you.");
+    let edit = json!({"components": edit["components"]});
+    let edited = app.call(Method::PATCH, &format!("/{id}"), &edit).await;
+    assert_eq!(edited.status, 200, "{edited:?}");
+    assert_eq!(app.show(&id).await.json()["upstream"], json!({"state": "local"}));
+    let failed = app.call(Method::GET, "?upstream=failed", &NOTHING).await.json();
+    assert_eq!(failed["data"], json!([]));
+    let retry = app.call(Method::POST, &format!("/{id}/upstream/retry"), &NOTHING).await;
+    let problem = retry.problem(409, "upstream-action-not-possible");
+    assert!(problem["detail"].as_str().unwrap().contains("Submit the newest"), "{problem}");
 }

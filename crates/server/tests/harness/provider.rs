@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallFailure, OperationKind, ProviderError, RemoteTemplate},
+    template::Review,
+    upstream::{CallFailure, ProviderError, RemoteTemplate},
 };
 use galley_server::Clock as _;
-use galley_store::{Author, Fence, Fenced, NewOperation, StoredOperation};
+use galley_store::{
+    Actor, Author, Fence, Fenced, StoredOperation, TemplateChange, UpstreamAction,
+    UpstreamActionOutcome,
+};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -31,7 +35,7 @@ impl TestService {
         match operation {
             // The provider does not have the template.
             "submitTemplate" => {}
-            "retryOperation" => self.refuse_edit(account, id).await,
+            "retryOperation" => self.refuse_submission(account, id).await,
             _ => self.show_at_provider(account, id, "The provider's own text.").await,
         }
     }
@@ -59,12 +63,28 @@ impl TestService {
         assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
     }
 
-    /// Queues an edit of a template, whose call the provider refuses.
-    pub(crate) async fn refuse_edit(&self, account: AccountId, template: TemplateId) {
-        let kind = OperationKind::Edit;
+    /// Submits a template, or pushes it if it drifts; the provider refuses the call.
+    pub(crate) async fn refuse_submission(&self, account: AccountId, template: TemplateId) {
         let at = self.clock.now();
-        let new = NewOperation { account, template, version: 1, kind, replaces: None, at };
-        let id = self.store.queue_operation(new).await.unwrap().unwrap();
+        let change = TemplateChange {
+            account,
+            id: template,
+            expected: None,
+            review: Review::Provider,
+            actor: Actor::Operator,
+            trace: None,
+            at,
+        };
+        let submit = self.store.act_upstream(change.clone(), UpstreamAction::Submit);
+        let outcome = match submit.await.unwrap() {
+            UpstreamActionOutcome::NotPossible(_) => {
+                self.store.act_upstream(change, UpstreamAction::Push).await.unwrap()
+            }
+            outcome => outcome,
+        };
+        let UpstreamActionOutcome::Queued(StoredOperation { id, .. }) = outcome else {
+            panic!("{outcome:?}");
+        };
         let fence = self.lease(account).await;
         let begun = self.store.begin_operation(fence, id, at).await.unwrap();
         assert!(matches!(begun, Fenced::Done(Some(_))), "{begun:?}");

@@ -1,9 +1,8 @@
 //! Taking over what the provider has under the name of a template.
 
 use axum::http::Method;
-use galley_domain::upstream::OperationKind;
 use galley_server::Clock as _;
-use galley_store::{Author, NewOperation};
+use galley_store::Author;
 use serde_json::json;
 
 use super::connected::Connected;
@@ -21,10 +20,11 @@ async fn an_adopted_template_is_read_at_once_and_both_contents_stay() {
     let path = format!("/v23.0/{remote}");
     connected.emulator().call(Method::POST, &path, &edit).await.expect_success();
     let (store, account) = (&connected.service.store, connected.account);
-    let (template, kind) = (before.id, OperationKind::Edit);
-    let at = connected.service.clock.now();
-    let new = NewOperation { account, template, version: 1, kind, replaces: None, at };
-    assert!(store.queue_operation(new).await.unwrap().is_some());
+    let (template, at) = (before.id, connected.service.clock.now());
+    let mut own = order("order_shipped");
+    own["components"][0]["text"] = json!("Hello {{1}}, your parcel is on its way to you.");
+    connected.edit(template, &own).await;
+    let before = store.template(account, template).await.unwrap().unwrap();
 
     let session = connected.session().await;
     let found = session.adopt("order_shipped", "en_US").await.unwrap().unwrap();

@@ -4,8 +4,8 @@ use galley_domain::upstream::budget::RollingHour;
 use jiff::Timestamp;
 
 use crate::{
-    ReviewStatistics, SearchStatistics, StoreError, UpstreamStatistics, WebhookStatistics,
-    stored_row::StoredRow,
+    ConnectionState, ReviewStatistics, SearchStatistics, StoreError, UpstreamStatistics,
+    WebhookStatistics, stored_row::StoredRow,
 };
 
 impl ReviewStatistics {
@@ -112,35 +112,10 @@ pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_dis
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_since \
      FROM upstream u JOIN account a ON a.id = u.account_id";
 
-/// The state of a connection: the first one that applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ConnectionState {
-    Disabled,
-    Paused,
-    Suspicious,
-    Degraded,
-    Connected,
-}
-
-impl ConnectionState {
-    fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
-        for (column, state) in [
-            ("is_disabled", Self::Disabled),
-            ("is_paused", Self::Paused),
-            ("is_suspicious", Self::Suspicious),
-            ("is_degraded", Self::Degraded),
-        ] {
-            if row.value(column)? {
-                return Ok(state);
-            }
-        }
-        Ok(Self::Connected)
-    }
-}
-
 /// A connection to a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSample {
+    is_disabled: bool,
     state: ConnectionState,
     /// When the last counted sweep ended, or when the account was connected.
     swept_at: Timestamp,
@@ -154,7 +129,12 @@ impl ConnectionSample {
     pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
         let swept_at = row.optional_timestamp("swept_at")?;
         Ok(Self {
-            state: ConnectionState::from_row(row)?,
+            is_disabled: row.value("is_disabled")?,
+            state: ConnectionState::new(
+                row.value("is_paused")?,
+                row.value("is_suspicious")?,
+                row.value("is_degraded")?,
+            ),
             swept_at: swept_at.map_or_else(|| row.timestamp("connected_at"), Ok)?,
             token_expires_at: row.optional_timestamp("token_expires_at")?,
             calls: row.parsed("calls", |text| Some(RollingHour::parse(text)))?,
@@ -165,16 +145,16 @@ impl ConnectionSample {
 
 impl UpstreamStatistics {
     pub(crate) fn add(&mut self, connection: ConnectionSample) {
+        if connection.is_disabled {
+            self.disabled += 1;
+            return;
+        }
         *(match connection.state {
-            ConnectionState::Disabled => &mut self.disabled,
             ConnectionState::Paused => &mut self.paused,
             ConnectionState::Suspicious => &mut self.suspicious,
             ConnectionState::Degraded => &mut self.degraded,
             ConnectionState::Connected => &mut self.connected,
         }) += 1;
-        if connection.state == ConnectionState::Disabled {
-            return;
-        }
         self.token_expires_at = earliest(self.token_expires_at, connection.token_expires_at);
         self.calls.push(connection.calls);
         if connection.state == ConnectionState::Paused {
@@ -293,14 +273,15 @@ mod tests {
     #[test]
     fn connections_are_counted_by_state_and_only_active_ones_can_be_late() {
         let mut total = UpstreamStatistics::default();
-        for (state, swept_at) in [
-            (ConnectionState::Connected, 50),
-            (ConnectionState::Degraded, 40),
-            (ConnectionState::Suspicious, 30),
-            (ConnectionState::Paused, 20),
-            (ConnectionState::Disabled, 10),
+        for (is_disabled, state, swept_at) in [
+            (false, ConnectionState::Connected, 50),
+            (false, ConnectionState::Degraded, 40),
+            (false, ConnectionState::Suspicious, 30),
+            (false, ConnectionState::Paused, 20),
+            (true, ConnectionState::Connected, 10),
         ] {
             total.add(ConnectionSample {
+                is_disabled,
                 state,
                 swept_at: at(swept_at).unwrap(),
                 token_expires_at: at(1_000 + swept_at),

@@ -94,7 +94,48 @@ pub struct UpstreamConnection {
     pub leased_until: Option<Timestamp>,
 }
 
+/// The state of a connection: the first one that applies. A pause hides the others, because no call is
+/// made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// A person paused it.
+    Paused,
+    /// A sweep did not see too many templates.
+    Suspicious,
+    /// Calls fail.
+    Degraded,
+    /// None of these.
+    Connected,
+}
+
+impl ConnectionState {
+    pub(crate) fn new(is_paused: bool, is_suspicious: bool, is_degraded: bool) -> Self {
+        match (is_paused, is_suspicious, is_degraded) {
+            (true, ..) => Self::Paused,
+            (_, true, _) => Self::Suspicious,
+            (.., true) => Self::Degraded,
+            _ => Self::Connected,
+        }
+    }
+
+    /// The word that is displayed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Suspicious => "suspicious",
+            Self::Degraded => "degraded",
+            Self::Connected => "connected",
+        }
+    }
+}
+
 impl UpstreamConnection {
+    /// Its state.
+    pub fn state(&self) -> ConnectionState {
+        let is_paused = self.paused_at.is_some();
+        ConnectionState::new(is_paused, self.suspicious_at.is_some(), self.degraded.is_some())
+    }
+
     /// Whether no call of this kind is made now: a person paused the connection, it rests after a
     /// failure or because the provider asked for it, or its budget is used up.
     pub fn is_resting(&self, kind: CallKind, calls_per_hour: u32, at: Timestamp) -> bool {

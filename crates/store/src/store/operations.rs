@@ -8,8 +8,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Author, Fence, Fenced, NewOperation, StoreError, StoredOperation, StoredTemplate,
-    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Author, Fence, Fenced, StoreError, StoredOperation, StoredTemplate, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
 };
 
 /// How long a settled operation is kept. The newest one of a template stays as long as the template.
@@ -20,10 +20,6 @@ pub const OPERATION_DAYS: i64 = 30;
 /// workers, whose outcome is not recorded, unknown.
 #[async_trait]
 pub trait OperationStore: Send + Sync {
-    /// Queues an operation, which supersedes those of the template that are not being made; `None` if
-    /// the account is not connected.
-    async fn queue_operation(&self, new: NewOperation) -> Result<Option<u64>, StoreError>;
-
     /// A page of the operations of an account, newest first.
     async fn operations(
         &self,
@@ -137,19 +133,11 @@ pub trait OperationStore: Send + Sync {
     ) -> Result<UpstreamActionOutcome, StoreError>;
 
     /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
-    /// call has begun; returns how many.
+    /// call has begun; returns how many. A person adopts what the provider has instead.
     async fn abandon_operations(
         &self,
         account: AccountId,
         template: TemplateId,
         by: Author,
     ) -> Result<u64, StoreError>;
-
-    /// Queues a refused, held or conflicting operation again; `None` if it is in another state.
-    async fn retry_operation(
-        &self,
-        account: AccountId,
-        id: u64,
-        at: Timestamp,
-    ) -> Result<Option<StoredOperation>, StoreError>;
 }

@@ -81,9 +81,9 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 
 /// Methods of workers that follow a provider, and of the operations that they make. Their changes are
 /// events.
-const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection queue_operation \
+const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection \
     record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
-    release_operations rest_calls retry_operation set_degraded skip_operation take_call withdraw_approvals";
+    release_operations rest_calls set_degraded skip_operation take_call withdraw_approvals";
 
 /// Methods whose changes are events of templates.
 const TEMPLATE_CHANGES: &str = "create_template delete_template delete_templates \

@@ -2,18 +2,20 @@
 
 use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger},
-    upstream::{CallKind, OperationKind},
+    upstream::CallKind,
 };
 use galley_store::{
-    Author, ConnectionChange, DegradedReason, NewOperation, NewTemplate, ReviewStatistics,
-    SearchStatistics, StoreStatistics, UpstreamStatistics, WebhookChange, WebhookStatistics,
+    Author, ConnectionChange, DegradedReason, NewTemplate, ReviewStatistics, SearchStatistics,
+    StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange, WebhookStatistics,
 };
 
 use super::{
     deliveries::{deliver, fail, lease},
     fixture::{Shared, account, change, create, create_concurrently, done, new, noon},
     lists::{template_with, update_index},
+    sqlite_only::body_edit,
     upstream::{connect, connected, done as fenced, mirror, remote, sweep, whatsapp},
+    upstream_submission::changing,
     webhooks::{endpoint, register},
 };
 
@@ -175,15 +177,9 @@ pub(crate) async fn connections_are_counted_by_state_with_their_oldest_work(stor
     fenced(store.finish_sweep(first, noon(50)).await.unwrap());
     fenced(store.take_call(first, CallKind::Read, false, 200, noon(60)).await.unwrap());
     let template = mirror(store, first.account, "1").await.template.unwrap();
-    let operation = NewOperation {
-        account: first.account,
-        template,
-        version: 1,
-        kind: OperationKind::Edit,
-        replaces: None,
-        at: noon(70),
-    };
-    assert!(store.queue_operation(operation).await.unwrap().is_some());
+    let edit =
+        TemplateChange { at: noon(70), ..changing(first.account, template, Review::Provider) };
+    done(store.edit_template(edit, body_edit(1)).await.unwrap());
     let degraded = Some((DegradedReason::Credentials, None, None));
     fenced(store.set_degraded(first, degraded, noon(80)).await.unwrap());
     let by = Author::operator(noon(90));

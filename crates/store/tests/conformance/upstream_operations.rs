@@ -2,30 +2,62 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::EventType,
+    template::{Review, lifecycle::EventType},
     upstream::{
-        CallDone, CallFailure, HeldReason, OperationKind, OperationState, ProbeResult,
-        ProviderError, RemoteStatus, observation::Created,
+        CallDone, CallFailure, HeldReason, OperationState, ProbeResult, ProviderError,
+        RemoteStatus, observation::Created,
     },
 };
-use galley_store::{Fence, Fenced, NewOperation, StoredOperation, TemplateChange, UpstreamWork};
+use galley_store::{
+    Fence, Fenced, ListQuery, StoredOperation, TemplateChange, UpstreamAction,
+    UpstreamActionOutcome, UpstreamFilter, UpstreamWork,
+};
 use jiff::SignedDuration;
 
 use super::{
     emulator::{HOUR, stored},
     fixture::{Shared, change, create, done as changed, events, new, noon},
-    upstream::{connected, done, header, id, kinds, lease, mirror, remote, sweep, whatsapp},
+    sqlite_only::body_edit,
+    upstream::{connected, done, header, id, kinds, mirror, remote, sweep, whatsapp},
+    upstream_submission::{changing, submitted},
 };
 
-async fn queue(
+/// A person submits the newest version; returns the operation.
+async fn submit(store: &Shared, account: AccountId, template: TemplateId, at: i64) -> u64 {
+    match act(store, account, template, UpstreamAction::Submit, at).await {
+        UpstreamActionOutcome::Queued(operation) => operation.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn act(
     store: &Shared,
     account: AccountId,
     template: TemplateId,
-    kind: OperationKind,
+    action: UpstreamAction,
     at: i64,
-) -> u64 {
-    let new = NewOperation { account, template, version: 1, kind, replaces: None, at: noon(at) };
-    store.queue_operation(new).await.unwrap().unwrap()
+) -> UpstreamActionOutcome {
+    let change = TemplateChange { at: noon(at), ..changing(account, template, Review::Provider) };
+    store.act_upstream(change, action).await.unwrap()
+}
+
+async fn newest(store: &Shared, account: AccountId, template: TemplateId) -> u64 {
+    store.newest_operation(account, template).await.unwrap().unwrap().id
+}
+
+/// Edits a template; returns the operation that submits the version.
+async fn edit(store: &Shared, account: AccountId, template: TemplateId, at: i64) -> u64 {
+    let change = TemplateChange { at: noon(at), ..changing(account, template, Review::Provider) };
+    let text = u32::try_from(at).unwrap();
+    changed(store.edit_template(change, body_edit(text)).await.unwrap());
+    newest(store, account, template).await
+}
+
+/// Deletes a template; returns the operation.
+async fn delete(store: &Shared, account: AccountId, template: TemplateId, at: i64) -> u64 {
+    let change = TemplateChange { at: noon(at), ..changing(account, template, Review::Provider) };
+    changed(store.delete_template(change).await.unwrap());
+    newest(store, account, template).await
 }
 
 async fn begin(store: &Shared, fence: Fence, id: u64, at: i64) -> Option<OperationState> {
@@ -77,18 +109,18 @@ pub(crate) async fn a_queued_operation_supersedes_those_that_are_not_being_made(
     let account = fence.account;
     let [one, two] =
         [create(store, new(account, "a")).await, create(store, new(account, "b")).await];
-    let first = queue(store, account, one, OperationKind::Create, 1).await;
-    let other = queue(store, account, two, OperationKind::Create, 1).await;
-    let second = queue(store, account, one, OperationKind::Edit, 2).await;
+    let first = submit(store, account, one, 1).await;
+    let other = submit(store, account, two, 1).await;
+    let second = edit(store, account, one, 2).await;
     assert_eq!(states(store, account).await, [Queued, Queued, Superseded]);
     assert_eq!(begin(store, fence, first, 3).await, None);
     assert_eq!(begin(store, fence, second, 3).await, Some(Sending));
-    let third = queue(store, account, one, OperationKind::Edit, 4).await;
+    let third = edit(store, account, one, 4).await;
     assert_eq!(begin(store, fence, third, 5).await, None, "the earlier one is being made");
     let open = store.open_operations(account, 10).await.unwrap();
     assert_eq!(open.iter().map(|it| it.id).collect::<Vec<_>>(), [other, second]);
     assert_eq!(open[1].sent_at, Some(noon(3)));
-    called(store, fence, second, Ok(CallDone::Edited), 6).await;
+    called(store, fence, second, Ok(created()), 6).await;
     assert_eq!(begin(store, fence, third, 7).await, Some(Sending));
     let page = store.operations(account, Some(third), 1).await.unwrap();
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [second]);
@@ -97,7 +129,7 @@ pub(crate) async fn a_queued_operation_supersedes_those_that_are_not_being_made(
 pub(crate) async fn a_created_template_is_linked_told_and_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
-    let id = queue(store, fence.account, template, OperationKind::Create, 1).await;
+    let id = submit(store, fence.account, template, 1).await;
     assert_eq!(begin(store, fence, id, 2).await, Some(OperationState::Sending));
     let after = called(store, fence, id, Ok(created()), 3).await;
     assert_eq!((after.operation.state, after.operation.attempts), (OperationState::Done, 1));
@@ -117,7 +149,7 @@ pub(crate) async fn a_created_template_is_linked_told_and_read(store: &Shared) {
 pub(crate) async fn a_call_with_an_unknown_outcome_is_probed_before_it_is_repeated(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
-    let id = queue(store, fence.account, template, OperationKind::Create, 1).await;
+    let id = submit(store, fence.account, template, 1).await;
     begin(store, fence, id, 2).await;
     let unknown =
         called(store, fence, id, Err(CallFailure::Unknown("timeout".to_owned())), 3).await;
@@ -137,7 +169,7 @@ pub(crate) async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) 
     let account = whatsapp(store, "a").await;
     super::upstream::connect(store, account).await;
     let template = create(store, new(account, "a")).await;
-    let id = queue(store, account, template, OperationKind::Create, 1).await;
+    let id = submit(store, account, template, 1).await;
     let frozen = store.lease_connection(account, noon(1), noon(10)).await.unwrap().unwrap().fence;
     assert_eq!(begin(store, frozen, id, 2).await, Some(OperationState::Sending));
     let next = store.lease_connection(account, noon(10), noon(HOUR)).await.unwrap().unwrap().fence;
@@ -152,18 +184,33 @@ pub(crate) async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) 
 pub(crate) async fn a_refusal_is_told_with_its_reason_and_a_person_retries_it(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
-    let id = queue(store, fence.account, template, OperationKind::Create, 1).await;
-    assert_eq!(store.retry_operation(fence.account, id, noon(1)).await.unwrap(), None);
+    let id = submit(store, fence.account, template, 1).await;
+    let retry = async |account, at| act(store, account, template, UpstreamAction::Retry, at).await;
+    let too_early = retry(fence.account, 1).await;
+    assert!(matches!(too_early, UpstreamActionOutcome::NotPossible(_)), "{too_early:?}");
     begin(store, fence, id, 2).await;
     let refused = called(store, fence, id, Err(CallFailure::Refused(error(100))), 3).await;
     assert_eq!(refused.operation.state, OperationState::Refused);
     assert_eq!(refused.operation.error, Some(error(100)));
     let last = events(store, fence.account, 0, 10).await.pop().unwrap();
     assert_eq!((last.kind, last.reason.as_deref()), (EventType::UpstreamRefused, Some("100: No")));
-    let retried = store.retry_operation(fence.account, id, noon(4)).await.unwrap().unwrap();
-    assert_eq!((retried.operation.state, retried.updated_at), (OperationState::Queued, noon(4)));
-    let other = whatsapp(store, "b").await;
-    assert_eq!(store.retry_operation(other, id, noon(5)).await.unwrap(), None);
+    let UpstreamActionOutcome::Queued(retried) = retry(fence.account, 4).await else {
+        panic!("it is retried");
+    };
+    assert_eq!((retried.id, retried.operation.state), (id, OperationState::Queued));
+    assert_eq!(retried.updated_at, noon(4));
+    let other = connected(store, "b").await.account;
+    assert_eq!(retry(other, 5).await, UpstreamActionOutcome::NoTemplate);
+    // The next version is another one: its predecessor is not sent any more.
+    begin(store, fence, id, 6).await;
+    called(store, fence, id, Err(CallFailure::Refused(error(100))), 7).await;
+    let edit = TemplateChange { at: noon(8), ..change(fence.account, template) };
+    changed(store.edit_template(edit, body_edit(1)).await.unwrap());
+    let former = retry(fence.account, 9).await;
+    assert!(matches!(former, UpstreamActionOutcome::NotPossible(_)), "{former:?}");
+    let failed =
+        ListQuery { upstream: Some(UpstreamFilter::Failed), ..ListQuery::new(fence.account, 10) };
+    assert!(store.list(failed).await.unwrap().templates.is_empty(), "nor has the next one failed");
 }
 
 pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_release(
@@ -177,7 +224,7 @@ pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_re
             .enumerate()
     {
         let template = create(store, new(account, &format!("t{number}"))).await;
-        let id = queue(store, account, template, OperationKind::Create, 1).await;
+        let id = submit(store, account, template, 1).await;
         begin(store, fence, id, 2).await;
         called(store, fence, id, Err(failure), 3).await;
     }
@@ -201,9 +248,7 @@ pub(crate) async fn a_template_that_is_being_deleted_is_not_imported_again(store
     let shown = remote("5", "a", "APPROVED", "Hi");
     sweep(store, fence, std::slice::from_ref(&shown), 1).await;
     let template = mirror(store, account, "5").await.template.unwrap();
-    let delete = TemplateChange { at: noon(2), ..change(account, template) };
-    changed(store.delete_template(delete).await.unwrap());
-    let id = queue(store, account, template, OperationKind::Delete, 3).await;
+    let id = delete(store, account, template, 3).await;
     for shown in [header(&shown), shown.clone()] {
         let page = sweep(store, fence, &[shown], 4).await;
         assert_eq!((page.imported, page.to_read), (0, Vec::new()));
@@ -216,13 +261,13 @@ pub(crate) async fn a_template_that_is_being_deleted_is_not_imported_again(store
 
 pub(crate) async fn operations_of_an_account_that_is_not_connected_are_not_queued(store: &Shared) {
     let account = whatsapp(store, "a").await;
-    let template = create(store, new(account, "a")).await;
-    let kind = OperationKind::Create;
-    let new = NewOperation { account, template, version: 1, kind, replaces: None, at: noon(1) };
-    assert_eq!(store.queue_operation(new).await.unwrap(), None);
+    let template = create(store, submitted(account, "a", Review::Provider)).await;
+    let refused = act(store, account, template, UpstreamAction::Submit, 1).await;
+    assert_eq!(refused, UpstreamActionOutcome::NotConnected);
+    assert_eq!(states(store, account).await, []);
     super::upstream::connect(store, account).await;
-    lease(store, account).await;
-    assert!(store.queue_operation(new).await.unwrap().is_some());
+    submit(store, account, template, 2).await;
+    assert_eq!(states(store, account).await, [OperationState::Queued]);
 }
 
 pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template(store: &Shared) {
@@ -230,8 +275,7 @@ pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_templa
     let account = fence.account;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
     let template = mirror(store, account, "5").await.template.unwrap();
-    changed(store.delete_template(change(account, template)).await.unwrap());
-    let id = queue(store, account, template, OperationKind::Delete, 3).await;
+    let id = delete(store, account, template, 3).await;
     let stored = store.operation_template(account, template, 1).await.unwrap().unwrap();
     assert_eq!(stored.template.name(), "a", "a deleted template is found, too");
     assert_eq!(store.operation_template(account, template, 2).await.unwrap(), None);

@@ -1,6 +1,5 @@
 //! `galley upstream status`.
 
-use galley_server::upstream::connection_state;
 use galley_store::Account;
 use serde_json::Value;
 
@@ -26,7 +25,7 @@ impl UpstreamCommands<'_> {
         let error = degraded.and_then(|it| it.error.as_ref()).map(ToString::to_string);
         let members = [
             ("account", account.name.clone().into()),
-            ("state", connection_state(&connection).into()),
+            ("state", connection.state().as_str().into()),
             ("base_url", connection.base_url.clone().into()),
             ("waba", connection.waba.clone().into()),
             ("app_id", connection.app_id.clone().into()),

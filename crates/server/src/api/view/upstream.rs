@@ -4,7 +4,7 @@ use galley_domain::upstream::ProviderError;
 use galley_store::{StoredOperation, UpstreamConnection};
 
 use super::{ObjectWriter, write_data};
-use crate::{api::at_provider::AtProvider, upstream::connection_state};
+use crate::api::at_provider::AtProvider;
 
 /// A connection, without its secrets.
 pub(crate) fn connection(connection: &UpstreamConnection) -> String {
@@ -15,7 +15,7 @@ pub(crate) fn connection(connection: &UpstreamConnection) -> String {
     if let Some(app) = &connection.app_id {
         object.string("app_id", app);
     }
-    object.unescaped("state", connection_state(connection));
+    object.unescaped("state", connection.state().as_str());
     object.timestamp("connected_at", connection.connected_at);
     object.optional_timestamp("paused_at", connection.paused_at);
     object.optional_timestamp("suspicious_at", connection.suspicious_at);

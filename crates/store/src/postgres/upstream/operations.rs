@@ -9,7 +9,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{actions, leased_with_account, one};
+use super::{actions, leased_with_account};
 use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
@@ -30,10 +30,6 @@ use crate::{
 
 #[async_trait]
 impl OperationStore for PostgresStore {
-    async fn queue_operation(&self, new: NewOperation) -> Result<Option<u64>, StoreError> {
-        transact!(self, tx => queue(tx, new))
-    }
-
     async fn operations(
         &self,
         account: AccountId,
@@ -179,15 +175,6 @@ impl OperationStore for PostgresStore {
     ) -> Result<u64, StoreError> {
         transact!(self, tx => abandon(tx, account, template, by))
     }
-
-    async fn retry_operation(
-        &self,
-        account: AccountId,
-        id: u64,
-        at: Timestamp,
-    ) -> Result<Option<StoredOperation>, StoreError> {
-        transact!(self, tx => retry(tx, account, id, at))
-    }
 }
 
 impl PostgresStore {
@@ -318,17 +305,6 @@ pub(super) async fn write(
     transaction.execute(update, values).await.map(drop)
 }
 
-async fn queue(
-    transaction: &mut Transaction,
-    new: NewOperation,
-) -> Result<Option<u64>, StoreError> {
-    let account = new.account;
-    if !transaction.lock(account).await? || one(transaction, account).await?.is_none() {
-        return Ok(None);
-    }
-    insert(transaction, new).await.map(Some)
-}
-
 /// Queues an operation of a connected and locked account, and supersedes those that it replaces.
 pub(super) async fn insert(
     transaction: &Transaction,
@@ -387,20 +363,4 @@ async fn abandon(
         return Ok(0);
     }
     supersede(transaction, account, template, OperationKind::Delete, by.at).await
-}
-
-async fn retry(
-    transaction: &mut Transaction,
-    account: AccountId,
-    id: u64,
-    at: Timestamp,
-) -> Result<Option<StoredOperation>, StoreError> {
-    if !transaction.lock(account).await? {
-        return Ok(None);
-    }
-    let Some(before) = by_id(transaction, account, id).await? else { return Ok(None) };
-    let Some(next) = before.operation.retry() else { return Ok(None) };
-    let after = before.moved(next, at);
-    write(transaction, &after).await?;
-    Ok(Some(after))
 }

@@ -10,7 +10,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
 
-use super::{actions, leased, one};
+use super::{actions, leased};
 use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
@@ -29,10 +29,6 @@ use crate::{
 
 #[async_trait]
 impl OperationStore for SqliteStore {
-    async fn queue_operation(&self, new: NewOperation) -> Result<Option<u64>, StoreError> {
-        self.writer.write(move |batch| queue(batch.connection(), new)).await
-    }
-
     async fn operations(
         &self,
         account: AccountId,
@@ -180,15 +176,6 @@ impl OperationStore for SqliteStore {
             })
             .await
     }
-
-    async fn retry_operation(
-        &self,
-        account: AccountId,
-        id: u64,
-        at: Timestamp,
-    ) -> Result<Option<StoredOperation>, StoreError> {
-        self.writer.write(move |batch| retry(batch.connection(), account, id, at)).await
-    }
 }
 
 /// Number of expired operations that one write deletes.
@@ -334,13 +321,6 @@ pub(super) fn write(
     Ok(())
 }
 
-fn queue(connection: &Connection, new: NewOperation) -> Result<Option<u64>, StoreError> {
-    if one(connection, new.account)?.is_none() {
-        return Ok(None);
-    }
-    insert(connection, new).map(Some)
-}
-
 /// Queues an operation of a connected account, and supersedes those that it replaces.
 pub(super) fn insert(connection: &Connection, new: NewOperation) -> Result<u64, StoreError> {
     let NewOperation { account, template, version, kind, replaces, at } = new;
@@ -390,17 +370,4 @@ pub(super) fn release_held(
         }
     }
     Ok(released)
-}
-
-fn retry(
-    connection: &Connection,
-    account: AccountId,
-    id: u64,
-    at: Timestamp,
-) -> Result<Option<StoredOperation>, StoreError> {
-    let Some(before) = by_id(connection, account, id)? else { return Ok(None) };
-    let Some(next) = before.operation.retry() else { return Ok(None) };
-    let after = before.moved(next, at);
-    write(connection, &after)?;
-    Ok(Some(after))
 }
