@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use galley_domain::{
-    id::{AccountId, WebhookId},
+    id::{AccountId, TemplateId, WebhookId},
     template::Review,
 };
 use jiff::Timestamp;
@@ -95,6 +95,12 @@ pub(crate) enum AuditedChange<'a> {
     UpstreamDisconnected {
         waba: &'a str,
     },
+    /// The word of an action on a template, and the newest version of the template after it.
+    UpstreamAction {
+        template: TemplateId,
+        action: &'static str,
+        version: Option<u64>,
+    },
 }
 
 /// The entry that a change appends.
@@ -185,6 +191,13 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
         }
         AuditedChange::UpstreamDisconnected { waba } => {
             (AuditKind::UpstreamDisconnected, own, json!({"waba": waba}))
+        }
+        AuditedChange::UpstreamAction { template, action, version } => {
+            let mut details = json!({"action": action});
+            if let Some(version) = version {
+                details["version"] = version.into();
+            }
+            (AuditKind::TemplateUpstreamAction, template.to_string(), details)
         }
     };
     NewAuditEntry { kind, subject, details: details.to_string() }

@@ -25,7 +25,7 @@ pub(crate) use self::{
     },
     row::{MIRROR_COLUMNS, mirrored, to_read},
     submission::{
-        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted,
+        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
         is_category_held, plan_action,
     },
     sweep::{CURRENT_FIRST, FinishedSweep, MISSING, PRESENT, RecordedPage},

@@ -1,4 +1,5 @@
-//! The audit feed: who changed accounts, credentials, phone numbers, endpoints and the schema.
+//! The audit feed: who changed accounts, credentials, phone numbers, endpoints, connections to providers
+//! and the schema, and who decided about templates there.
 
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
@@ -72,6 +73,8 @@ audit_kinds! {
     UpstreamDisconnected "upstream.disconnected",
     /// The connection of an account to its provider was paused, resumed or got other credentials.
     UpstreamChanged "upstream.changed",
+    /// A person submitted, pushed, accepted, retried or adopted a template of a connected account.
+    TemplateUpstreamAction "template.upstream_action",
     /// The schema of the store was migrated.
     StoreMigrated "store.migrated",
 }
@@ -91,7 +94,8 @@ pub struct AuditEntry {
     pub account: Option<AccountId>,
     /// The value of an [`AuditKind`]; possibly of a later release.
     pub kind: String,
-    /// The id of what was changed: of a credential, an endpoint, a phone number or an account.
+    /// The id of what was changed: of a credential, an endpoint, a phone number, a template or an
+    /// account.
     pub subject: String,
     /// More about the change, never a secret.
     pub details: Map<String, Value>,

@@ -7,14 +7,16 @@ use galley_store::{
     AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, ConnectionChange,
     CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES,
     NewAccount, NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome,
-    RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError, StoredSecret, WebhookChange,
+    RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError, StoredSecret, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome, WebhookChange,
 };
 use serde_json::{Value, json};
 
 use super::{
     credentials::{added, issued},
-    fixture::{Shared, account, new_account, noon, secret},
+    fixture::{Shared, account, create, new_account, noon, secret},
     upstream::{connect, whatsapp},
+    upstream_submission::{changing, submitted},
     webhooks::{endpoint, register},
 };
 
@@ -61,6 +63,8 @@ const AUDITED: &[(&str, &[AuditKind])] = &[
     ("delete_webhook", &[AuditKind::WebhookDeleted]),
     ("connect_upstream", &[AuditKind::AccountCreated, AuditKind::UpstreamConnected]),
     ("change_connection", &[AuditKind::UpstreamChanged]),
+    ("act_upstream", &[AuditKind::TemplateUpstreamAction]),
+    ("abandon_operations", &[AuditKind::TemplateUpstreamAction]),
     ("disconnect_upstream", &[AuditKind::UpstreamDisconnected]),
 ];
 
@@ -81,7 +85,7 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 
 /// Methods of workers that follow a provider, and of the operations that they make. Their changes are
 /// events.
-const UPSTREAM: &str = "abandon_operations act_upstream begin_operation begin_sweep extend_lease finish_sweep lease_connection \
+const UPSTREAM: &str = "begin_operation begin_sweep extend_lease finish_sweep lease_connection \
     record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
     release_operations rest_calls set_degraded skip_operation take_call withdraw_approvals";
 
@@ -205,6 +209,26 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             let connected = store.connections().await.unwrap()[0].account;
             let change = ConnectionChange::Token(StoredSecret(vec![8]), None);
             assert!(store.change_connection(connected, change, author()).await.unwrap());
+        }
+        "act_upstream" => {
+            let connected = store.connections().await.unwrap()[0].account;
+            let template = create(store, submitted(connected, "a", Review::Auto)).await;
+            let change = TemplateChange {
+                actor: Actor::Operator,
+                ..changing(connected, template, Review::Provider)
+            };
+            let act = store.act_upstream(change.clone(), UpstreamAction::Submit);
+            assert!(matches!(act.await.unwrap(), UpstreamActionOutcome::Queued(_)));
+            // What is refused is not recorded.
+            store.act_upstream(change, UpstreamAction::Submit).await.unwrap();
+        }
+        "abandon_operations" => {
+            let connected = store.connections().await.unwrap()[0].account;
+            let [operation] = &store.operations(connected, None, 10).await.unwrap()[..] else {
+                panic!("a template was submitted");
+            };
+            let abandoned = store.abandon_operations(connected, operation.template, author());
+            assert_eq!(abandoned.await.unwrap(), 1);
         }
         "disconnect_upstream" => {
             let connected = store.connections().await.unwrap()[0].account;

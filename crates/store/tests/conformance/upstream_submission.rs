@@ -423,6 +423,9 @@ pub(crate) async fn abandoned_operations_are_not_made(store: &Shared) {
     let error = ProviderError { code: 100, subcode: None, title: None, message: "No".to_owned() };
     make(store, fence, Err(CallFailure::Refused(error)), 1).await;
     assert_eq!(store.abandon_operations(account, template, by).await.unwrap(), 1);
+    let entry = store.audit_entries(Some(account), 0, 100).await.unwrap().pop().unwrap();
+    assert_eq!((entry.subject, entry.actor), (template.to_string(), Actor::Operator));
+    assert_eq!(entry.details["action"], "adopt");
     assert_eq!(store.abandon_operations(account, template, by).await.unwrap(), 0);
     edit(store, account, template, 1).await;
     make(store, fence, Err(CallFailure::Unknown("timeout".to_owned())), 2_000).await;

@@ -1,6 +1,7 @@
 //! Which operation a change of a template causes at the provider, and what a person may ask for.
 
 use galley_domain::{
+    id::TemplateId,
     rulebook::Category,
     template::{Review, Status},
     upstream::{HeldReason, OperationKind},
@@ -10,7 +11,10 @@ use super::content::{KeptSamples, imported_content};
 use crate::{
     Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::changes::{PlannedEdit, accepted_edit},
+    decisions::{
+        audit::AuditedChange,
+        changes::{PlannedEdit, accepted_edit},
+    },
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.
@@ -188,6 +192,25 @@ fn archive(kind: OperationKind, provided: &Provided<'_>) -> Result<PlannedAction
     } else {
         Err("The provider does not have the template.")
     }
+}
+
+impl UpstreamActionOutcome {
+    /// The entry of the audit feed, if the action changed something.
+    pub(crate) fn audited(&self, action: UpstreamAction) -> Option<AuditedChange<'static>> {
+        let (template, version) = match self {
+            Self::Queued(operation) => (operation.template, operation.version),
+            Self::Changed(template) => (template.id, template.state.version),
+            _ => return None,
+        };
+        let (action, version) = (action.as_str(), Some(version));
+        Some(AuditedChange::UpstreamAction { template, action, version })
+    }
+}
+
+/// The entry of the audit feed for a template whose operations end, because a person adopts what the
+/// provider has.
+pub(crate) fn adopted(template: TemplateId) -> AuditedChange<'static> {
+    AuditedChange::UpstreamAction { template, action: "adopt", version: None }
 }
 
 /// The new version with the content of the provider, from its document; `None` if that cannot be read.

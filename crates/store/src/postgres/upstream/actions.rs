@@ -8,12 +8,13 @@ use jiff::Timestamp;
 
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
+    Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
     TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::{
         changes::done,
         upstream::{
-            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
+            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, adopted,
+            plan_action,
         },
     },
     postgres::{changes, columns::key, media, templates, transaction::Transaction},
@@ -111,6 +112,33 @@ async fn accept_category(
 }
 
 pub(super) async fn act(
+    transaction: &mut Transaction,
+    change: &TemplateChange,
+    action: UpstreamAction,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    let outcome = apply(transaction, change, action).await?;
+    if let Some(audited) = outcome.audited(action) {
+        let by = Author { actor: change.actor, at: change.at };
+        transaction.audit(change.account, audited, by);
+    }
+    Ok(outcome)
+}
+
+/// Ends the operations of a template, because a person adopts what the provider has.
+pub(super) async fn abandon(
+    transaction: &mut Transaction,
+    account: AccountId,
+    template: TemplateId,
+    by: Author,
+) -> Result<u64, StoreError> {
+    if !transaction.lock(account).await? || !is_connected(transaction, account).await? {
+        return Ok(0);
+    }
+    transaction.audit(account, adopted(template), by);
+    operations::supersede(transaction, account, template, OperationKind::Delete, by.at).await
+}
+
+async fn apply(
     transaction: &mut Transaction,
     change: &TemplateChange,
     action: UpstreamAction,

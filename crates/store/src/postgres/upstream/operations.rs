@@ -173,7 +173,7 @@ impl OperationStore for PostgresStore {
         template: TemplateId,
         by: Author,
     ) -> Result<u64, StoreError> {
-        transact!(self, tx => abandon(tx, account, template, by))
+        transact!(self, tx => actions::abandon(tx, account, template, by))
     }
 }
 
@@ -351,16 +351,4 @@ pub(super) async fn release_held(
         }
     }
     Ok(released)
-}
-
-async fn abandon(
-    transaction: &mut Transaction,
-    account: AccountId,
-    template: TemplateId,
-    by: Author,
-) -> Result<u64, StoreError> {
-    if !transaction.lock(account).await? {
-        return Ok(0);
-    }
-    supersede(transaction, account, template, OperationKind::Delete, by.at).await
 }

@@ -9,15 +9,16 @@ use rusqlite::Connection;
 
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
+    Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredTemplate,
     TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::{
         changes::done,
         upstream::{
-            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, plan_action,
+            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, adopted,
+            plan_action,
         },
     },
-    sqlite::{changes, columns::key, media, templates, writer::Batch},
+    sqlite::{audit, changes, columns::key, media, templates, writer::Batch},
 };
 
 /// Whether an account is connected.
@@ -111,6 +112,33 @@ fn accept_category(
 }
 
 pub(super) fn act(
+    batch: &mut Batch<'_>,
+    change: &TemplateChange,
+    action: UpstreamAction,
+) -> Result<UpstreamActionOutcome, StoreError> {
+    let outcome = apply(batch, change, action)?;
+    if let Some(audited) = outcome.audited(action) {
+        let by = Author { actor: change.actor, at: change.at };
+        audit::append(batch.connection(), change.account, audited, by)?;
+    }
+    Ok(outcome)
+}
+
+/// Ends the operations of a template, because a person adopts what the provider has.
+pub(super) fn abandon(
+    connection: &Connection,
+    account: AccountId,
+    template: TemplateId,
+    by: Author,
+) -> Result<u64, StoreError> {
+    if !is_connected(connection, account)? {
+        return Ok(0);
+    }
+    audit::append(connection, account, adopted(template), by)?;
+    operations::supersede(connection, account, template, OperationKind::Delete, by.at)
+}
+
+fn apply(
     batch: &mut Batch<'_>,
     change: &TemplateChange,
     action: UpstreamAction,

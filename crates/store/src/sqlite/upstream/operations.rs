@@ -170,10 +170,7 @@ impl OperationStore for SqliteStore {
         by: Author,
     ) -> Result<u64, StoreError> {
         self.writer
-            .write(move |batch| {
-                let kind = OperationKind::Delete;
-                supersede(batch.connection(), account, template, kind, by.at)
-            })
+            .write(move |batch| actions::abandon(batch.connection(), account, template, by))
             .await
     }
 }
