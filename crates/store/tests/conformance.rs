@@ -305,6 +305,7 @@ macro_rules! conformance {
                 an_accepted_category_ends_the_hold,
                 another_content_decides_nothing_about_a_reviewed_version,
                 templates_are_listed_by_their_state_at_the_provider,
+                only_versions_that_wait_for_the_reviewers_await_review,
                 settled_operations_are_deleted_except_the_newest_of_a_template,
                 a_template_that_changed_within_the_second_of_its_read_is_read_again,
             }

@@ -66,7 +66,7 @@ macro_rules! first_bucket {
     };
 }
 
-/// The pending templates of each account: how many, and since when. The times are those of the first
+/// The pending templates of each account whose own reviewers decide: how many, and since when. The times are those of the first
 /// templates in each list bucket.
 const REVIEWS: &str = concat!(
     "SELECT (SELECT count(*) FROM (SELECT 1",
@@ -79,7 +79,8 @@ const REVIEWS: &str = concat!(
      coalesce(version_at, t.created_at) AS at",
     pending!(" = bucket.name"),
     " ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
-     FROM account a WHERE a.disabled_at IS NULL"
+     FROM account a WHERE a.disabled_at IS NULL AND NOT (a.review = 'auto' AND \
+     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = a.id))"
 );
 
 async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreError> {

@@ -3,7 +3,7 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::{Category, Rulebook},
-    template::{Status, lifecycle::State, quality::Quality, search_terms},
+    template::{Review, Status, lifecycle::State, quality::Quality, search_terms},
 };
 use jiff::Timestamp;
 
@@ -58,8 +58,11 @@ pub struct ListQuery {
     /// [`search_terms::terms`] does.
     pub words: Vec<String>,
     /// Matches templates on which a reviewer can decide: their newest version is PENDING and they
-    /// are not DISABLED.
+    /// are not DISABLED. In a connected account, neither the reviewers nor the provider have the
+    /// version already.
     pub awaiting_review: bool,
+    /// The review of the account, which says on which versions its reviewers decide.
+    pub review: Review,
     /// The order of the list.
     pub order: ListOrder,
     /// Cursor: the templates that follow this one in the order of the list.
@@ -72,6 +75,12 @@ pub struct ListQuery {
     /// The maximum number of templates. A page with much content has fewer.
     pub limit: usize,
 }
+
+/// Newest versions of a connected account that wait for its own reviewers, as an SQL condition on a row
+/// of `template`: no decision is made, and the provider does not have the version.
+const UNDECIDED: &str = "decided_by IS NULL AND NOT EXISTS (SELECT 1 FROM upstream_template m WHERE \
+     m.account_id = template.account_id AND m.template_id = template.id AND \
+     m.version = template.version AND m.gone_at IS NULL)";
 
 /// The state of a template at the provider of a connected account, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,6 +172,7 @@ impl ListQuery {
             upstream: None,
             words: Vec::new(),
             awaiting_review: false,
+            review: Review::Manual,
             order: ListOrder::default(),
             after: None,
             before: None,
@@ -177,12 +187,25 @@ impl ListQuery {
             || self.updated_from.is_some()
             || self.updated_before.is_some()
             || !self.qualities.is_empty()
-            || self.upstream.is_some()
+            || self.depends_on_provider()
+    }
+
+    /// Whether the list depends on the state of templates at the provider.
+    pub(crate) fn depends_on_provider(&self) -> bool {
+        self.upstream.is_some() || (self.awaiting_review && self.review.is_by_provider())
     }
 
     /// The SQL condition of the state at the provider, on a row of `template`.
     pub(crate) fn upstream_condition(&self) -> String {
-        self.upstream.map_or_else(|| "true".to_owned(), UpstreamFilter::condition)
+        let filter = self.upstream.map(UpstreamFilter::condition);
+        let undecided = match self.review {
+            _ if !self.awaiting_review => None,
+            Review::Provider => Some("false".to_owned()),
+            Review::InHouseThenProvider => Some(UNDECIDED.to_owned()),
+            Review::Manual | Review::Auto | Review::Scripted => None,
+        };
+        let conditions: Vec<String> = filter.into_iter().chain(undecided).collect();
+        if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") }
     }
 
     /// The SQL condition of the qualities and of the state at the provider. It has few forms, so a

@@ -52,7 +52,7 @@ impl StatisticsStore for SqliteStore {
     }
 }
 
-/// The pending templates of each account: how many, and since when. Lists are sorted by status
+/// The pending templates of each account whose own reviewers decide: how many, and since when. Lists are sorted by status
 /// first, so this reads only those. The times are those of the first templates in each list bucket.
 const REVIEWS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM template t \
      WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf >= 'PENDING ' \
@@ -66,7 +66,8 @@ const REVIEWS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM template t \
      SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
      FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf = bucket.name \
      ORDER BY t.id LIMIT ?2))) FROM bucket) AS since \
-     FROM account a WHERE a.disabled_at IS NULL";
+     FROM account a WHERE a.disabled_at IS NULL AND NOT (a.review = 'auto' AND \
+     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = a.id))";
 
 fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
     let mut query = store.prepare_cached(REVIEWS)?;

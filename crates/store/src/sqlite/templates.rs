@@ -146,7 +146,7 @@ fn is_wanted(
     query: &ListQuery,
     id: TemplateId,
 ) -> Result<bool, StoreError> {
-    if query.upstream.is_none() {
+    if !query.depends_on_provider() {
         return Ok(true);
     }
     let query = format!("SELECT 1 FROM template WHERE id = ?1 AND {}", query.upstream_condition());

@@ -67,6 +67,15 @@ pub(crate) async fn an_accepted_content_is_a_version_with_the_status_of_the_prov
     let before = kinds(store, account).await.len();
     let accepted = accept(store, fence, template, 3).await;
     assert_eq!((accepted.state.version, accepted.state.live_version()), (2, Some(2)));
+    let audited = store.audit_entries(Some(account), 0, 100).await.unwrap();
+    let audited: Vec<_> =
+        audited.iter().map(|it| (it.actor, it.details.get("action"), &*it.subject)).collect();
+    let [push, accept] = ["push", "accept"].map(serde_json::Value::from);
+    let id = template.to_string();
+    assert!(
+        audited.ends_with(&[(ACTOR, Some(&push), &*id), (ACTOR, Some(&accept), &*id)]),
+        "{audited:?}"
+    );
     assert!(accepted.template.content().contains(r#""text":"Else""#));
     assert!(accepted.template.content().contains("NOVELTY"), "what no rulebook knows is kept");
     let row = mirror(store, account, "5").await;
@@ -249,6 +258,35 @@ pub(crate) async fn templates_are_listed_by_their_state_at_the_provider(store: &
     for filter in UpstreamFilter::ALL {
         assert_eq!(UpstreamFilter::parse(filter.as_str()), Some(filter));
     }
+}
+
+pub(crate) async fn only_versions_that_wait_for_the_reviewers_await_review(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let (account, review) = (fence.account, Review::InHouseThenProvider);
+    // The provider reviews this one, which it had first.
+    read(store, fence, &remote("1", "a", "PENDING", "Hi"), 1).await;
+    let waiting = create(store, submitted(account, "b", review)).await;
+    let passed = create(store, submitted(account, "c", review)).await;
+    let change = changing(account, passed, review);
+    changed(store.review_template(change, Trigger::Approve, None).await.unwrap());
+    assert_eq!(stored(store, account, passed).await.state.newest_status, Status::Pending);
+    store.update_search_index().await.unwrap();
+    let queue = |review| ListQuery { awaiting_review: true, review, ..ListQuery::new(account, 10) };
+    let listed = async |query: ListQuery| {
+        let found = store.list(query.clone()).await.unwrap().templates;
+        assert_eq!(store.count_templates(query).await.unwrap(), found.len() as u64);
+        found.iter().map(|it| it.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(queue(review)).await, [waiting]);
+    let words = vec!["grusse".to_owned()];
+    assert_eq!(listed(ListQuery { words, ..queue(review) }).await, [waiting]);
+    let languages = store.languages(queue(review), vec!["b".to_owned(), "c".to_owned()]).await;
+    let languages: Vec<_> = languages.unwrap().iter().map(|it| (it.id, it.is_match)).collect();
+    assert_eq!(languages, [(passed, false), (waiting, true)]);
+    // With the review `auto`, the provider decides on everything.
+    assert_eq!(listed(queue(Review::Provider)).await, []);
+    assert_eq!(store.statistics().await.unwrap().reviews.pending, 0);
+    assert_eq!(listed(queue(Review::Manual)).await.len(), 3, "of an account without a provider");
 }
 
 pub(crate) async fn settled_operations_are_deleted_except_the_newest_of_a_template(store: &Shared) {

@@ -130,6 +130,7 @@ fn list_query(caller: &Caller<Read>, parameters: &CheckedParameters) -> Result<L
         updated_before: parameters.parse("updated_before", TIMESTAMP, timestamp::parse)?,
         words: words.unwrap_or_default(),
         awaiting_review,
+        review: caller.account.effective_review(),
         order,
         after: parameters.parse(
             "after",
