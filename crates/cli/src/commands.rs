@@ -28,7 +28,8 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Dur
 use anyhow::{Context as _, bail};
 use galley_server::{Clock as _, LogFormat, LogWriter};
 use galley_store::{
-    Account, Author, CredentialKind, SchemaPolicy, SqliteStore, Store,
+    Account, Actor, Author, CredentialKind, SchemaPolicy, SqliteStore, Store, StoredTemplate,
+    TemplateChange,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{ExposedFile, SqliteOptions},
 };
@@ -217,6 +218,19 @@ impl CommandContext {
     /// The operator as the author of a change.
     fn author(&self) -> Author {
         Author::operator(self.now)
+    }
+
+    /// A change of a template by the operator, if the template is still as it was read.
+    fn change(&self, account: &Account, stored: &StoredTemplate) -> TemplateChange {
+        TemplateChange {
+            account: account.id,
+            id: stored.id,
+            expected: Some(vec![stored.revision]),
+            review: account.effective_review(),
+            actor: Actor::Operator,
+            trace: None,
+            at: self.now,
+        }
     }
 
     /// Finds an account by id, then by name.

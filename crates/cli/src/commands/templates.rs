@@ -9,9 +9,7 @@ use galley_domain::{
     rulebook::{Category, Rulebook},
     template::{Status, lifecycle::Trigger, review::Decision},
 };
-use galley_store::{
-    Account, Actor, ChangeOutcome, ListQuery, NameFilter, StoredTemplate, TemplateChange,
-};
+use galley_store::{Account, ChangeOutcome, ListQuery, NameFilter, StoredTemplate};
 use serde_json::{Value, json};
 
 use super::{CommandContext, credentials::timestamp};
@@ -206,16 +204,8 @@ async fn decide(
     {
         bail!("the newest version of {id} is {newest}, not {version}: review it first");
     }
-    let change = TemplateChange {
-        account: account.id,
-        id: stored.id,
-        // The decision applies to the version that was compared above.
-        expected: Some(vec![stored.revision]),
-        review: account.effective_review(),
-        actor: Actor::Operator,
-        trace: None,
-        at: context.now,
-    };
+    // The decision applies to the version that was compared above.
+    let change = context.change(&account, &stored);
     let now = match context.store.review_template(change, trigger, reason).await? {
         ChangeOutcome::Done(now) => now,
         ChangeOutcome::InvalidTransition(refusal) => {

@@ -1,9 +1,7 @@
 //! `galley upstream accept`, `push` and `adopt`: what a person decides about one template.
 
 use anyhow::{Context as _, bail};
-use galley_store::{
-    Account, Actor, StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-};
+use galley_store::{Account, StoredTemplate, UpstreamAction, UpstreamActionOutcome};
 use serde_json::Value;
 
 use super::{UpstreamCommands, not_connected};
@@ -21,16 +19,7 @@ impl UpstreamCommands<'_> {
     ) -> anyhow::Result<()> {
         let (account, _) = self.connected(&wanted.connected).await?;
         let stored = self.template(&account, wanted).await?;
-        let change = TemplateChange {
-            account: account.id,
-            id: stored.id,
-            // What is shown to the person is the state before the command.
-            expected: Some(vec![stored.revision]),
-            review: account.effective_review(),
-            actor: Actor::Operator,
-            trace: None,
-            at: self.context.now,
-        };
+        let change = self.context.change(&account, &stored);
         let members = match self.context.store.act_upstream(change, action).await? {
             UpstreamActionOutcome::Queued(operation) => vec![
                 ("id", Value::from(operation.template.to_string())),

@@ -66,20 +66,10 @@ fn refused_by_provider<'a>(
 ) -> ErrorObject<'a> {
     let ProviderError { code, subcode, title, message } = error;
     ErrorObject {
-        message: format!("(#{code}) {message}"),
-        r#type: "OAuthException",
-        code: *code,
         error_subcode: *subcode,
         error_user_title: title.as_deref().unwrap_or(kind.title()).into(),
         error_user_msg: message.into(),
-        error_data: None,
-        is_transient: false,
-        fbtrace_id: request_id,
-        galley_problem: kind.slug(),
-        galley_violations: None,
-        galley_existing_id: None,
-        galley_possible: None,
-        galley_more: None,
+        ..ErrorObject::new(*code, message, kind, request_id)
     }
 }
 
@@ -92,20 +82,13 @@ fn provoked<'a>(
 ) -> (StatusCode, ErrorObject<'a>) {
     let Failure { code, subcode, title, message, is_transient, .. } = *failure;
     let error = ErrorObject {
-        message: format!("(#{code}) {title}"),
         r#type: failure.kind,
-        code,
         error_subcode: subcode,
         error_user_title: title.into(),
         error_user_msg: details.unwrap_or(message).into(),
         error_data: details.map(ErrorData::of_message),
         is_transient,
-        fbtrace_id: request_id,
-        galley_problem: kind.slug(),
-        galley_violations: None,
-        galley_existing_id: None,
-        galley_possible: None,
-        galley_more: None,
+        ..ErrorObject::new(code, title, kind, request_id)
     };
     (StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_REQUEST), error)
 }
@@ -229,6 +212,28 @@ struct ErrorObject<'a> {
     galley_possible: Option<&'a [&'static str]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     galley_more: Option<usize>,
+}
+
+impl<'a> ErrorObject<'a> {
+    /// An error without texts for people and without Galley's details.
+    fn new(code: u32, message: &str, kind: ProblemKind, request_id: &'a str) -> Self {
+        Self {
+            message: format!("(#{code}) {message}"),
+            r#type: "OAuthException",
+            code,
+            error_subcode: None,
+            error_user_title: Cow::Borrowed(""),
+            error_user_msg: Cow::Borrowed(""),
+            error_data: None,
+            is_transient: false,
+            fbtrace_id: request_id,
+            galley_problem: kind.slug(),
+            galley_violations: None,
+            galley_existing_id: None,
+            galley_possible: None,
+            galley_more: None,
+        }
+    }
 }
 
 /// The violations of a document or of a message.

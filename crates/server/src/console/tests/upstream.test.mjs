@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { actionsOf, comparable, isCompared, isMoving } from '../assets/pages/template/upstream-actions.js';
+import { actionsOf, comparable, isCategoryHeld, isCompared, isMoving } from '../assets/pages/template/upstream-actions.js';
 import { upstream } from '../assets/strings/upstream.js';
 
 test('each state offers what the service accepts in it', () => {
@@ -14,6 +14,19 @@ test('each state offers what the service accepts in it', () => {
 
 test('both sides are compared where a person decides between them', () => {
   assert.deepEqual(Object.keys(upstream.meaning).filter(isCompared), ['drifted', 'conflict']);
+});
+
+test('a template on hold because of its category can be accepted while the provider has it', () => {
+  const held = { allow_category_change: false, previous_category: 'UTILITY', category: 'MARKETING' };
+  assert.equal(isCategoryHeld(held), true);
+  assert.equal(isCategoryHeld({ ...held, allow_category_change: true }), false);
+  assert.equal(isCategoryHeld({ allow_category_change: false }), false);
+  assert.deepEqual(actionsOf('synced', true), ['accept']);
+  assert.deepEqual(actionsOf('refused', true), ['accept', 'retry']);
+  assert.deepEqual(actionsOf('drifted', true), ['accept', 'push']);
+  for (const state of ['missing', 'local', 'sending']) assert.equal(actionsOf(state, true).includes('accept'), false, state);
+  assert.ok(upstream.confirm.acceptCategory && upstream.done.acceptCategory);
+  assert.match(upstream.categoryHeld('Utility', 'Marketing'), /from Utility to Marketing/);
 });
 
 test('only a state that changes by itself is read again', () => {

@@ -20,6 +20,7 @@ export const upstream = {
     conflict: 'The provider has other content in its place, or none. The newest version was not sent.',
     local: 'The provider never had this template.',
   }),
+  categoryHeld: (/** @type {string} */ from, /** @type {string} */ to) => `The template is on hold: the provider changed its category from ${from} to ${to}, which the template does not allow. Accept the category to end the hold.`,
   facts: { id: 'Id at the provider', status: 'Status', category: 'Category', quality: 'Quality', observed: 'Last seen' },
   connection: { provider: 'Provider', waba: 'Account there', since: 'Connected', sweep: 'Last sweep', expires: 'Token expires' },
   code: (/** @type {number} */ code, /** @type {number|undefined} */ subcode) => `code ${code}${subcode ? `, subcode ${subcode}` : ''}`,
@@ -29,9 +30,10 @@ export const upstream = {
   actions: /** @type {Record<string, string>} */ ({ accept: 'Accept', push: 'Push', retry: 'Retry', submit: 'Submit' }),
   confirm: /** @type {Record<string, {title: string, text: string}>} */ ({
     accept: { title: 'Accept the content of the provider', text: 'It becomes a new version here. Versions that wait to be sent are not sent any more.' },
+    acceptCategory: { title: 'Accept the category of the provider', text: 'The template is no longer on hold. Its content stays as it is.' },
     push: { title: 'Push your content to the provider', text: 'The newest version replaces what the provider has, and the provider reviews it again.' },
   }),
-  done: /** @type {Record<string, string>} */ ({ accept: 'The content of the provider is accepted.', push: 'Queued.', retry: 'Queued again.', submit: 'Queued.' }),
+  done: /** @type {Record<string, string>} */ ({ accept: 'The content of the provider is accepted.', acceptCategory: 'The category of the provider is accepted.', push: 'Queued.', retry: 'Queued again.', submit: 'Queued.' }),
   kind: /** @type {Record<string, string>} */ ({ create: 'Create', edit: 'Edit', delete: 'Delete', archive: 'Archive', unarchive: 'Unarchive' }),
   heldReason: /** @type {Record<string, string>} */ ({
     throttle: 'the calls of this hour are used up', credentials: 'the provider does not accept the token', quota: 'the provider allows no edit now',

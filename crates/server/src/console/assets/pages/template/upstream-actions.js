@@ -10,8 +10,17 @@ const ACTIONS = {
   local: ['submit'],
 };
 
-/** @param {string} state @returns {string[]} */
-export const actionsOf = (state) => ACTIONS[state] ?? [];
+/** States in which the provider has the template, with the content that was sent here. */
+const PRESENT = ['synced', 'queued', 'held', 'refused', 'conflict'];
+
+/** @param {string} state @param {boolean} [isHeld] because of its category @returns {string[]} */
+export const actionsOf = (state, isHeld = false) => {
+  const actions = ACTIONS[state] ?? [];
+  return isHeld && PRESENT.includes(state) ? ['accept', ...actions] : actions;
+};
+
+/** Whether the provider changed the category of a template that does not allow it. @param {any} template */
+export const isCategoryHeld = (template) => template.allow_category_change === false && Boolean(template.previous_category);
 
 /** Whether the state changes by itself soon. @param {string} state */
 export const isMoving = (state) => state === 'queued' || state === 'sending';

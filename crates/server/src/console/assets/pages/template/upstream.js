@@ -12,7 +12,7 @@ import { timeAgo } from '../../ui/time.js';
 import { toast } from '../../ui/toast.js';
 import { upstreamBadge } from '../../ui/upstream-badge.js';
 import { changesView } from '../review/changes.js';
-import { actionsOf, comparable, isCompared, isMoving } from './upstream-actions.js';
+import { actionsOf, comparable, isCategoryHeld, isCompared, isMoving } from './upstream-actions.js';
 
 const SCOPE = 'upstream';
 /** How often the template is read again while its state changes by itself. */
@@ -64,13 +64,15 @@ export function upstreamCard(shared) {
 
   /** @param {string} action */
   async function act(action) {
-    const question = t.confirm[action];
+    // Without another content, accepting ends the hold because of the category.
+    const wording = action === 'accept' && shared.template.upstream.state !== 'drifted' ? 'acceptCategory' : action;
+    const question = t.confirm[wording];
     if (question && !await confirm({ ...question, action: t.actions[action] })) return;
     busy = true;
     context.update();
     try {
       await api.post(`message_templates/${shared.template.id}/upstream/${action}`, { ifMatch: shared.etag });
-      toast(t.done[action]);
+      toast(t.done[wording]);
       await shared.reload();
     } catch (error) {
       shared.fail(error);
@@ -108,15 +110,18 @@ export function upstreamCard(shared) {
     changed,
     view() {
       const it = shared.template.upstream;
-      const actions = api.can(SCOPE) ? actionsOf(it.state) : [];
+      const isHeld = isCategoryHeld(shared.template);
+      const possible = actionsOf(it.state, isHeld);
+      const actions = api.can(SCOPE) ? possible : [];
       return html`<section class="card" aria-labelledby="upstream-title" data-testid="upstream">
         <header class="card-head"><h2 id="upstream-title">${t.title}</h2>${upstreamBadge(it.state)}
           ${actions.length ? html`<div class="upstream-actions">${actions.map((action) => html`<button class="button button-small" type="button"
             data-testid="upstream-${action}" ?disabled=${busy} @click=${() => act(action)}>${t.actions[action]}</button>`)}</div>` : nothing}</header>
         <div class="card-body stack">
           <p>${t.meaning[it.state] ?? nothing}</p>
+          ${isHeld ? html`<p data-testid="upstream-category">${t.categoryHeld(strings.category[shared.template.previous_category] ?? shared.template.previous_category, strings.category[shared.template.category] ?? shared.template.category)}</p>` : nothing}
           ${it.error ? refusal(it.error) : nothing}
-          ${!api.can(SCOPE) && actionsOf(it.state).length ? html`<p class="locked quiet">${icon('key')}${t.needsScope}</p>` : nothing}
+          ${!api.can(SCOPE) && possible.length ? html`<p class="locked quiet">${icon('key')}${t.needsScope}</p>` : nothing}
           ${isCompared(it.state) && api.can(SCOPE) ? comparison(it.state) : nothing}
         </div>
         ${it.id ? facts(it) : nothing}
