@@ -24,6 +24,7 @@ test('a template on hold because of its category can be accepted while the provi
   assert.deepEqual(actionsOf('synced', true), ['accept']);
   assert.deepEqual(actionsOf('refused', true), ['accept', 'retry']);
   assert.deepEqual(actionsOf('drifted', true), ['accept', 'push']);
+  assert.deepEqual(actionsOf('conflict', true), ['accept', 'push', 'retry']);
   for (const state of ['missing', 'local', 'sending']) assert.equal(actionsOf(state, true).includes('accept'), false, state);
   assert.ok(upstream.confirm.acceptCategory && upstream.done.acceptCategory);
   assert.match(upstream.categoryHeld('Utility', 'Marketing'), /from Utility to Marketing/);

@@ -218,7 +218,7 @@ pub(crate) fn called(
             ..rows.first()?.clone()
         }),
         // The read tells the status.
-        CallDone::Archived | CallDone::Unarchived => dirty(before?.clone()),
+        CallDone::Archived | CallDone::Unarchived => dirty(rows.first()?.clone()),
     }
 }
 

@@ -16,7 +16,7 @@ const PRESENT = ['synced', 'queued', 'held', 'refused', 'conflict'];
 /** @param {string} state @param {boolean} [isHeld] because of its category @returns {string[]} */
 export const actionsOf = (state, isHeld = false) => {
   const actions = ACTIONS[state] ?? [];
-  return isHeld && PRESENT.includes(state) ? ['accept', ...actions] : actions;
+  return isHeld && PRESENT.includes(state) && !actions.includes('accept') ? ['accept', ...actions] : actions;
 };
 
 /** Whether the provider changed the category of a template that does not allow it. @param {any} template */
