@@ -133,9 +133,8 @@ fn every_result_of_a_probe_leads_to_one_state() {
 fn a_probe_that_fails_leaves_the_outcome_unknown_and_waits() {
     for failure in failures() {
         let seconds = match failure.as_str() {
-            "not_sent" | "unknown" => 2,
-            // The connection rests, until the token is replaced or a person resumes it.
-            "credentials" | "restricted" => 2,
+            // After the last two, the connection rests until the token is replaced or a person resumes it.
+            "not_sent" | "unknown" | "credentials" | "restricted" => 2,
             "throttled" => 420,
             _ => 15 * 60,
         };
