@@ -45,6 +45,22 @@ const ATTEMPT_OUTCOMES: [&str; 3] = ["delivered", "will_retry", "gave_up"];
 /// Whether a sample of a provider was kept.
 const SAMPLE_OUTCOMES: [&str; 2] = ["kept", "failed"];
 
+/// Counts the samples of providers by outcome, with each outcome from the start.
+fn sample_counter() -> IntCounterVec {
+    let counter = IntCounterVec::new(
+        Opts::new(
+            "galley_upstream_samples_total",
+            "Media samples of providers that this process fetched, by outcome",
+        ),
+        &["outcome"],
+    );
+    let counter = counter.expect("the metric definition is valid");
+    for outcome in SAMPLE_OUTCOMES {
+        counter.with_label_values(&[outcome]);
+    }
+    counter
+}
+
 pub(crate) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -142,13 +158,6 @@ impl Metrics {
             ),
             &["call", "outcome"],
         );
-        let upstream_samples = IntCounterVec::new(
-            Opts::new(
-                "galley_upstream_samples_total",
-                "Media samples of providers that this process fetched, by outcome",
-            ),
-            &["outcome"],
-        );
         let metrics = Self {
             registry: Registry::new(),
             requests: requests.expect("the metric definition is valid"),
@@ -160,7 +169,7 @@ impl Metrics {
             worker_restarts: worker_restarts.expect("the metric definition is valid"),
             throttled: throttled.expect("the metric definition is valid"),
             upstream_calls: upstream_calls.expect("the metric definition is valid"),
-            upstream_samples: upstream_samples.expect("the metric definition is valid"),
+            upstream_samples: sample_counter(),
             upstream_calls_per_hour: AtomicU32::new(0),
             process: Process::this(),
             sample: Mutex::default(),
@@ -176,9 +185,6 @@ impl Metrics {
         }
         for call in CallKind::VALUES {
             metrics.upstream_calls.with_label_values(&[*call, "success"]);
-        }
-        for outcome in SAMPLE_OUTCOMES {
-            metrics.upstream_samples.with_label_values(&[outcome]);
         }
         let collectors: [Box<dyn prometheus::core::Collector>; 10] = [
             Box::new(metrics.requests.clone()),

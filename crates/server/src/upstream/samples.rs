@@ -125,13 +125,12 @@ impl Session {
     async fn is_new_content(&self, remote: &RemoteTemplate) -> Result<bool, SyncError> {
         let (store, account) = (&self.context.store, self.connection.account);
         let row = store.mirrored_template(account, remote.id.clone()).await?;
-        let local = match row.as_ref().and_then(|row| row.template) {
-            Some(template) => store.template(account, template).await?,
-            None => {
-                let translations = store.translations(account, &remote.name).await?;
-                let is_same = |it: &StoredTemplate| it.template.language() == remote.language;
-                translations.into_iter().find(is_same).map(Arc::new)
-            }
+        let local = if let Some(template) = row.as_ref().and_then(|row| row.template) {
+            store.template(account, template).await?
+        } else {
+            let translations = store.translations(account, &remote.name).await?;
+            let is_same = |it: &StoredTemplate| it.template.language() == remote.language;
+            translations.into_iter().find(is_same).map(Arc::new)
         };
         Ok(is_new_content(remote, row.as_ref(), local.as_deref()))
     }

@@ -152,6 +152,11 @@ impl Connected {
         self.provider.losses.lock().unwrap().push_back((method, loss));
     }
 
+    /// The creates of templates that the provider had.
+    pub(crate) fn repeated_creates(&self) -> u32 {
+        self.provider.repeated_creates.load(Ordering::Relaxed)
+    }
+
     /// The number of exchanges with this method since the last question.
     pub(crate) fn take_count(&self, method: UpstreamMethod) -> usize {
         let log = std::mem::take(&mut *self.provider.log.lock().unwrap());

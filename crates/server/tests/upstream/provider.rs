@@ -11,6 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use axum::body::{Body, to_bytes};
+use galley_domain::upstream::CallKind;
 use galley_upstream::{Method as UpstreamMethod, Request, Response, Transport, TransportError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -18,6 +19,9 @@ use tokio::sync::Notify;
 use crate::sandbox::emulator::Emulator;
 
 const USAGE: &str = "x-business-use-case-usage";
+
+/// The error of a create whose name and language are taken.
+const NAME_TAKEN: &str = "2388024";
 
 /// Changes the body of a response.
 pub(super) type Rewrite = Box<dyn Fn(&str, &mut Value) + Send + Sync>;
@@ -44,6 +48,8 @@ pub(crate) struct Provider {
     pub(super) log: Mutex<Vec<UpstreamMethod>>,
     /// The used part of the budget that responses show, in percent; 0 if it is that of the emulator.
     pub(super) usage: AtomicU32,
+    /// The creates of templates that the provider has: calls that were made again.
+    pub(super) repeated_creates: AtomicU32,
     /// The links of files that were fetched.
     pub(super) fetched: Mutex<Vec<String>>,
     pub(super) losses: Mutex<VecDeque<(UpstreamMethod, Loss)>>,
@@ -59,6 +65,7 @@ impl Provider {
             rewrite: Mutex::default(),
             log: Mutex::default(),
             usage: AtomicU32::new(0),
+            repeated_creates: AtomicU32::new(0),
             fetched: Mutex::default(),
             losses: Mutex::default(),
             hangs: Notify::new(),
@@ -86,7 +93,7 @@ impl Provider {
 impl Transport for Provider {
     async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
         let path = request.url.path().to_owned();
-        let is_call = request.kind.is_some();
+        let (kind, is_call) = (request.kind, request.kind.is_some());
         if is_call {
             self.calls.fetch_add(1, Ordering::Relaxed);
             self.log.lock().unwrap().push(request.method);
@@ -109,6 +116,12 @@ impl Transport for Provider {
             call = call.header(name, value.expose());
         }
         let response = self.emulator.handle(call.body(Body::from(request.body)).unwrap()).await;
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await;
+        let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
+        if kind == Some(CallKind::Create) && String::from_utf8_lossy(&body).contains(NAME_TAKEN) {
+            self.repeated_creates.fetch_add(1, Ordering::Relaxed);
+        }
         match loss {
             Some(Loss::Response) => return Err(TransportError::Unknown("closed".to_owned())),
             Some(Loss::NoEnd) => {
@@ -117,9 +130,9 @@ impl Transport for Provider {
             }
             Some(Loss::NotSent | Loss::Request) | None => {}
         }
-        let status = response.status().as_u16();
+        let status = parts.status.as_u16();
         let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
-        let headers = response.headers().iter();
+        let headers = parts.headers.iter();
         let mut headers: Vec<(String, String)> =
             headers.map(|(name, value)| (name.to_string(), text(value))).collect();
         let percent = self.usage.load(Ordering::Relaxed);
@@ -127,8 +140,6 @@ impl Transport for Provider {
             headers.retain(|(name, _)| name != USAGE);
             headers.push((USAGE.to_owned(), self.usage_header(percent)));
         }
-        let body = to_bytes(response.into_body(), usize::MAX).await;
-        let body = body.map_err(|error| TransportError::Unknown(error.to_string()))?;
         let body = match &*self.rewrite.lock().unwrap() {
             Some(rewrite) if is_call => {
                 let mut document: Value = serde_json::from_slice(&body).unwrap();
