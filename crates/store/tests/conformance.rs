@@ -289,9 +289,7 @@ macro_rules! conformance {
                 a_lease_is_exclusive_until_it_ends,
                 a_worker_without_its_lease_writes_nothing,
                 one_of_many_concurrent_workers_gets_the_lease,
-                calls_are_counted_until_the_budget_is_used_up,
                 a_write_under_an_old_lease_is_not_committed_after_the_next_lease,
-                concurrent_calls_do_not_exceed_the_budget,
                 calls_that_fail_raise_one_event_until_they_succeed,
                 the_expiry_of_a_token_is_recorded_under_the_lease,
                 a_person_pauses_and_resumes_a_connection,
@@ -317,6 +315,8 @@ macro_rules! conformance {
                 a_refused_change_of_the_archive_is_told_and_retried,
             }
             upstream_calls {
+                calls_are_counted_until_the_budget_is_used_up,
+                concurrent_calls_do_not_exceed_the_budget,
                 calls_rest_as_long_as_the_provider_asks_for,
                 a_worker_without_its_lease_does_not_let_calls_rest,
                 a_connection_rests_for_each_reason_that_prevents_a_call,

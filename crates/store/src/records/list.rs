@@ -7,11 +7,8 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{StoredTemplate, TranslationGroup};
-use crate::{
-    ReadKind,
-    decisions::upstream::{CURRENT_FIRST, PRESENT},
-};
+use super::{MirroredTemplate, StoredTemplate, TranslationGroup};
+use crate::ReadKind;
 
 /// The order of a list, by the creation of the templates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,16 +110,17 @@ impl UpstreamFilter {
 
     /// The SQL condition on a row of `template`.
     pub(crate) fn condition(self) -> String {
+        let (present, order) = (MirroredTemplate::PRESENT, MirroredTemplate::CURRENT_FIRST);
         let current = |shown: &str| {
             format!(
                 "coalesce((SELECT {shown} FROM upstream_template m WHERE \
                  m.account_id = template.account_id AND m.template_id = template.id \
-                 ORDER BY {CURRENT_FIRST} LIMIT 1), false)"
+                 ORDER BY {order} LIMIT 1), false)"
             )
         };
         match self {
-            Self::Drifted => current(&format!("m.drifted AND {PRESENT}")),
-            Self::Missing => current(&format!("NOT ({PRESENT})")),
+            Self::Drifted => current(&format!("m.drifted AND {present}")),
+            Self::Missing => current(&format!("NOT ({present})")),
             // A failure to send a former version is not one of the template.
             Self::Failed => "coalesce((SELECT o.state IN ('refused', 'conflict') AND \
                              (o.kind NOT IN ('create', 'edit') OR o.version = template.version) \

@@ -419,6 +419,16 @@ pub struct MirroredTemplate {
 }
 
 impl MirroredTemplate {
+    /// Whether [`is_present`](Self::is_present) is true of a row, as an SQL condition.
+    pub(crate) const PRESENT: &str =
+        "gone_at IS NULL AND status NOT IN ('DELETED', 'PENDING_DELETION')";
+
+    /// The order of the rows of a template, as SQL: the one that the provider has, or else the newest,
+    /// comes first. The others are former templates of the provider, whose ids resolve for ever.
+    pub(crate) const CURRENT_FIRST: &str = "CASE WHEN gone_at IS NULL AND \
+         status NOT IN ('DELETED', 'PENDING_DELETION') THEN 0 ELSE 1 END, observed_at DESC, \
+         remote_id DESC";
+
     /// Whether the provider had the template when it was seen last.
     pub fn is_present(&self) -> bool {
         self.gone_at.is_none() && !self.status.is_deleted()

@@ -202,6 +202,12 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
             let old = store.credentials(id).await.unwrap()[0].id;
             assert!(store.revoke_credential(old, author()).await.unwrap());
         }
+        other => call_for_connection(store, other, id).await,
+    }
+}
+
+async fn call_for_connection(store: &Shared, method: &str, id: AccountId) {
+    match method {
         "connect_upstream" => {
             connect(store, whatsapp(store, "connected").await).await;
         }

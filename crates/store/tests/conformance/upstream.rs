@@ -9,14 +9,14 @@ use galley_domain::{
     upstream::{CallKind, ProviderError, RemoteId, RemoteTemplate, read_hook},
 };
 use galley_store::{
-    Author, CallPermit, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
+    Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
     DeleteAccountOutcome, Event, EventSubject, Fence, Fenced, HintReport, MirroredTemplate,
     NewAccount, NewConnection, PageRecord, PageResult, SecretHash, StoredSecret, UpstreamWork,
 };
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    emulator::{HOUR, MINUTE, SECOND},
+    emulator::{HOUR, MINUTE},
     fixture::{Shared, account, events, new_account, noon},
 };
 
@@ -329,42 +329,6 @@ pub(crate) async fn a_write_under_an_old_lease_is_not_committed_after_the_next_l
         assert_eq!(after, document, "a stale write was stored");
         assert_eq!(store.newest_event(account).await.unwrap(), newest);
     }
-}
-
-pub(crate) async fn concurrent_calls_do_not_exceed_the_budget(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let calls: Vec<_> = (0..20)
-        .map(|_| {
-            let store = Arc::clone(store);
-            tokio::spawn(async move {
-                store.take_call(fence, CallKind::Read, false, 7, noon(0)).await.unwrap()
-            })
-        })
-        .collect();
-    let mut granted = 0;
-    for call in calls {
-        granted += usize::from(done(call.await.unwrap()) == CallPermit::Granted);
-    }
-    assert_eq!(granted, 7);
-}
-
-pub(crate) async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let call = async |kind, is_sweep, at| {
-        done(store.take_call(fence, kind, is_sweep, 20, noon(at)).await.unwrap())
-    };
-    for _ in 0..2 {
-        assert_eq!(call(CallKind::Page, true, 0).await, CallPermit::Granted);
-    }
-    let CallPermit::NotBefore(until) = call(CallKind::Page, true, 0).await else {
-        panic!("sweeps have a tenth of the budget");
-    };
-    assert!(until > noon(59 * MINUTE) && until <= noon(62 * MINUTE), "{until}");
-    for _ in 0..18 {
-        assert_eq!(call(CallKind::Read, false, SECOND).await, CallPermit::Granted);
-    }
-    assert!(matches!(call(CallKind::Create, false, 2).await, CallPermit::NotBefore(_)));
-    assert_eq!(call(CallKind::Create, false, 62 * MINUTE).await, CallPermit::Granted);
 }
 
 fn upstream_event(event: &Event) -> (EventType, Option<&str>) {

@@ -1,11 +1,13 @@
-//! Cases about rests that a provider asks for.
+//! Cases about the budget of calls, and rests that a provider asks for.
+
+use std::sync::Arc;
 
 use galley_domain::upstream::CallKind;
 use galley_store::{CallPermit, ConnectionChange, DegradedReason, Fenced};
 use jiff::SignedDuration;
 
 use super::{
-    emulator::{HOUR, MINUTE},
+    emulator::{HOUR, MINUTE, SECOND},
     fixture::{Shared, noon},
     upstream::{connect, connected, done, kinds, whatsapp},
 };
@@ -69,4 +71,40 @@ pub(crate) async fn a_connection_rests_for_each_reason_that_prevents_a_call(stor
     let by = galley_store::Author::operator(noon(3 * HOUR));
     assert!(store.change_connection(account, ConnectionChange::Paused, by).await.unwrap());
     assert!(rests(CallKind::Edit, 200, 3 * HOUR).await);
+}
+
+pub(crate) async fn concurrent_calls_do_not_exceed_the_budget(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let store = Arc::clone(store);
+            tokio::spawn(async move {
+                store.take_call(fence, CallKind::Read, false, 7, noon(0)).await.unwrap()
+            })
+        })
+        .collect();
+    let mut granted = 0;
+    for call in calls {
+        granted += usize::from(done(call.await.unwrap()) == CallPermit::Granted);
+    }
+    assert_eq!(granted, 7);
+}
+
+pub(crate) async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let call = async |kind, is_sweep, at| {
+        done(store.take_call(fence, kind, is_sweep, 20, noon(at)).await.unwrap())
+    };
+    for _ in 0..2 {
+        assert_eq!(call(CallKind::Page, true, 0).await, CallPermit::Granted);
+    }
+    let CallPermit::NotBefore(until) = call(CallKind::Page, true, 0).await else {
+        panic!("sweeps have a tenth of the budget");
+    };
+    assert!(until > noon(59 * MINUTE) && until <= noon(62 * MINUTE), "{until}");
+    for _ in 0..18 {
+        assert_eq!(call(CallKind::Read, false, SECOND).await, CallPermit::Granted);
+    }
+    assert!(matches!(call(CallKind::Create, false, 2).await, CallPermit::NotBefore(_)));
+    assert_eq!(call(CallKind::Create, false, 62 * MINUTE).await, CallPermit::Granted);
 }

@@ -50,10 +50,10 @@ impl Session {
             return Ok(());
         }
         let rows = self.context.store.mirror_of(self.connection.account, vec![after.template]);
-        if let Some(row) = rows.await?.into_iter().find(MirroredTemplate::is_present) {
-            if let Err(failure) = self.read_again(row).await? {
-                return Err(self.failed(failure).await?);
-            }
+        if let Some(row) = rows.await?.into_iter().find(MirroredTemplate::is_present)
+            && let Err(failure) = self.read_again(row).await?
+        {
+            return Err(self.failed(failure).await?);
         }
         Ok(())
     }

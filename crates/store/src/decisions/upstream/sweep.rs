@@ -7,16 +7,6 @@ use galley_domain::upstream::{
 
 use crate::{PageRecord, Sweep, SweepPosition, SweepReport, UpstreamConnection};
 
-/// The rows of the mirror that a sweep expects to see, as an SQL condition.
-pub(crate) const PRESENT: &str =
-    "gone_at IS NULL AND status NOT IN ('DELETED', 'PENDING_DELETION')";
-
-/// The order of the rows of a template, as SQL: the one that the provider has, or else the newest,
-/// comes first. The others are former templates of the provider, whose ids resolve for ever.
-pub(crate) const CURRENT_FIRST: &str = "CASE WHEN gone_at IS NULL AND \
-     status NOT IN ('DELETED', 'PENDING_DELETION') THEN 0 ELSE 1 END, observed_at DESC, \
-     remote_id DESC";
-
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");

@@ -8,9 +8,7 @@ use galley_domain::{
 
 use crate::{
     MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{
-        CURRENT_FIRST, MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read,
-    },
+    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
     postgres::{
         columns::{get, key, millis},
         pipeline::owned,
@@ -50,7 +48,8 @@ pub(super) async fn of_template_in(
     account: AccountId,
     template: TemplateId,
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
-    let condition = format!("account_id = $1 AND template_id = $2 ORDER BY {CURRENT_FIRST}");
+    let order = MirroredTemplate::CURRENT_FIRST;
+    let condition = format!("account_id = $1 AND template_id = $2 ORDER BY {order}");
     let statement = select(&condition);
     let values: Values<'_> = &[&key(account.get()), &key(template.get())];
     transaction.query(&statement, values).await?.iter().map(mirrored).collect()
@@ -61,9 +60,10 @@ pub(super) async fn of_templates(
     account: AccountId,
     templates: &[TemplateId],
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
+    let order = MirroredTemplate::CURRENT_FIRST;
     let statement = select(&format!(
         "account_id = $1 AND template_id = ANY($2) \
-         ORDER BY array_position($2, template_id), {CURRENT_FIRST}"
+         ORDER BY array_position($2, template_id), {order}"
     ));
     let templates: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
     let rows = connection.query(&statement, &[&key(account.get()), &templates]).await?;

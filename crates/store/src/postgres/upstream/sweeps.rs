@@ -8,9 +8,10 @@ use super::{
     observations::{Recorder, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
+    SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, PRESENT, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
     },
     postgres::{
         columns::{decode, key, millis, number, template_id},
@@ -89,9 +90,10 @@ pub(super) async fn finish(
     let own = key(fence.account.get());
     let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
     let values: Values<'_> = &[&own, &number, &began_at];
+    let present = MirroredTemplate::PRESENT;
     let count = format!(
         "SELECT count(*), count(*) FILTER (WHERE sweep <> $2 AND observed_at < $3) \
-         FROM upstream_template WHERE account_id = $1 AND {PRESENT}"
+         FROM upstream_template WHERE account_id = $1 AND {present}"
     );
     let (known, missing) = match transaction.query_one(&count, values).await? {
         Some(row) => {

@@ -9,9 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use crate::{
     MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{
-        CURRENT_FIRST, MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read,
-    },
+    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
     sqlite::columns::{key, millis},
 };
 
@@ -46,7 +44,8 @@ pub(super) fn of_templates(
     account: AccountId,
     templates: &[TemplateId],
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
-    let condition = format!("account_id = ?1 AND template_id = ?2 ORDER BY {CURRENT_FIRST}");
+    let order = MirroredTemplate::CURRENT_FIRST;
+    let condition = format!("account_id = ?1 AND template_id = ?2 ORDER BY {order}");
     let mut found = Vec::new();
     for id in templates {
         let values: [&dyn ToSql; 2] = [&key(account.get()), &key(id.get())];

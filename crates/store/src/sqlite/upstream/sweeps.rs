@@ -9,9 +9,10 @@ use super::{
     observations::{self, record, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
+    SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, PRESENT, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
     },
     sqlite::{
         columns::{key, millis, number, template_id},
@@ -91,10 +92,11 @@ pub(super) fn finish(
     let connection = batch.connection();
     let own = key(fence.account.get());
     let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
+    let present = MirroredTemplate::PRESENT;
     let (known, missing) = connection
         .prepare_cached(&format!(
             "SELECT count(*), count(*) FILTER (WHERE sweep <> ?2 AND observed_at < ?3) \
-             FROM upstream_template WHERE account_id = ?1 AND {PRESENT}"
+             FROM upstream_template WHERE account_id = ?1 AND {present}"
         ))?
         .query_row([own, number, began_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let finished = FinishedSweep::new(&connected, &sweep, known, missing);
