@@ -313,6 +313,7 @@ macro_rules! conformance {
                 a_template_that_the_provider_does_not_have_is_not_archived,
                 a_change_of_the_archive_does_not_hide_what_became_of_a_version,
                 a_refused_change_of_the_archive_is_told_and_retried,
+                a_version_that_is_held_does_not_keep_the_archive_waiting,
             }
             upstream_calls {
                 calls_are_counted_until_the_budget_is_used_up,

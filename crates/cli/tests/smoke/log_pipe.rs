@@ -147,7 +147,9 @@ fn every_line_of_a_json_log_has_a_level_and_a_message() {
     let failed = lines.iter().find(|line| line["message"] == "request failed").unwrap();
     assert_eq!(failed["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736", "{failed}");
     assert_eq!(failed["span_id"], "00f067aa0ba902b7", "{failed}");
-    // The last message of a service that cannot start is one of them, too.
+    // The last message of a service that cannot start is one of them, too. A directory of its own: SQLite
+    // restores a file from the log of changes that the former service may have left.
+    let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("galley.db"), "no database").unwrap();
     let start = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json"];
     let output = galley(dir.path(), &start);

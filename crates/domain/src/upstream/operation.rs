@@ -235,6 +235,10 @@ pub const LIMIT_RETRY: SignedDuration = SignedDuration::from_hours(1);
 /// How often an edit is tried that the provider does not allow now.
 pub const QUOTA_RETRY: SignedDuration = SignedDuration::from_hours(24);
 
+/// How many calls and probes a change of the archive has, if the responses do not tell what became of it
+/// and the probes show that nothing did.
+const MAX_ARCHIVE_ATTEMPTS: u32 = 20;
+
 impl Operation {
     /// A new operation.
     pub fn new(kind: OperationKind) -> Self {
@@ -351,6 +355,13 @@ impl Operation {
                 | OperationKind::Archive
                 | OperationKind::Unarchive,
             ) => self.moved(OperationState::Done, None, None),
+            // The provider answers calls and reads, and does not do what is asked.
+            (ProbeResult::Different, kind)
+                if kind.is_archiving() && self.attempts >= MAX_ARCHIVE_ATTEMPTS =>
+            {
+                let error = error.or_else(|| Some(unchanged()));
+                self.moved(OperationState::Refused, None, error)
+            }
             (ProbeResult::Absent, OperationKind::Create)
             | (
                 ProbeResult::Different,
@@ -442,6 +453,16 @@ impl Operation {
         error: Option<ProviderError>,
     ) -> Self {
         Self { kind: self.kind, state, attempts: self.attempts, held_until, error }
+    }
+}
+
+/// The error of a change of the archive that the provider does not make, without a reason.
+fn unchanged() -> ProviderError {
+    ProviderError {
+        code: 0,
+        subcode: None,
+        title: None,
+        message: "The provider did not change the template.".to_owned(),
     }
 }
 

@@ -82,8 +82,10 @@ impl Session {
         template: RemoteTemplate,
         asked: Option<Timestamp>,
     ) -> Result<(), SyncError> {
+        // What was read is as old as the read, however long the samples take.
+        let at = self.now();
         self.keep_samples(slice::from_ref(&template)).await?;
-        kept(self.context.store.record_read(self.fence, template, asked, self.now()).await?)
+        kept(self.context.store.record_read(self.fence, template, asked, at).await?)
     }
 
     /// Keeps the samples of contents that the account does not have, so that they are there when the

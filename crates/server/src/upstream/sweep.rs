@@ -50,6 +50,7 @@ impl Session {
         let mut pages = Pages::new(self, full, after);
         while position != SweepPosition::End {
             let (page, restarted) = pages.next().await?;
+            let at = self.now();
             if restarted {
                 part.seen = 0;
             }
@@ -65,7 +66,7 @@ impl Session {
                 limit: page.limit,
                 restarted,
             };
-            let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
+            let result = kept(store.record_page(self.fence, record, at).await?)?;
             self.recovered().await?;
             self.extend().await?;
             self.read_and_operate(&result.to_read, is_background).await?;

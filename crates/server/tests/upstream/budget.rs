@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use galley_domain::upstream::{HeldReason, OperationState};
 use galley_server::upstream::SyncError;
-use galley_upstream::Method::Get;
+use galley_upstream::Method::{Get, Post};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::{connected::Connected, provider::Loss};
@@ -37,6 +38,27 @@ async fn a_provider_whose_budget_is_almost_used_up_gets_no_call_before_the_rest_
     connected.step_until_settled().await;
     assert!(connected.states().await.iter().all(|it| *it == OperationState::Done));
     assert_eq!(connected.provided().await.len(), 10);
+}
+
+#[tokio::test]
+async fn an_edit_is_made_although_each_call_asks_for_a_rest() {
+    let connected = Connected::start().await;
+    let id = connected.create(&order("order_shipped")).await;
+    connected.step().await;
+    connected.advance(Duration::from_hours(1));
+    connected.step().await;
+    connected.advance(Duration::from_hours(1));
+    let mut document = order("order_shipped");
+    document["components"][0]["text"] = json!("Hello {{1}}, your order is on its way to you.");
+    connected.edit(id, &document).await;
+    connected.set_usage(95);
+    connected.take_count(Post);
+    for _ in 0..4 {
+        connected.try_step().await;
+        connected.advance(Duration::from_mins(11));
+    }
+    assert_eq!(connected.take_count(Post), 1);
+    assert_eq!(connected.states().await, [OperationState::Done; 2]);
 }
 
 #[tokio::test]

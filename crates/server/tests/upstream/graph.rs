@@ -93,6 +93,21 @@ async fn a_refused_create_has_the_error_of_the_provider_and_leaves_the_name_free
 }
 
 #[tokio::test]
+async fn a_refused_edit_keeps_the_template_that_only_the_account_has() {
+    let connected = Connected::start().await;
+    let id = connected.create_with(&order("order_shipped"), Review::Auto).await;
+    let _worker = connected.run_worker();
+    let fault = json!({"call": "create", "times": 1, "kind": "error", "code": 2_388_040});
+    connected.emulator().add_fault(&fault).await;
+    let mut edit = json!({"components": order("order_shipped")["components"]});
+    edit["components"][0]["text"] = json!("Hello {{1}}, your order is on its way to you.");
+    let edited = connected.call(Method::POST, &format!("/v23.0/{id}"), &edit).await;
+    edited.expect_error(400, 100, Some(2_388_040));
+    let stored = connected.service.store.template(connected.account, id).await.unwrap();
+    assert_eq!(stored.map(|it| it.state.version), Some(2));
+}
+
+#[tokio::test]
 async fn a_create_that_waits_for_a_token_is_pending_with_its_state() {
     let connected = Connected::start().await;
     let _worker = connected.run_worker();

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use axum::http::Method as HttpMethod;
 use galley_domain::upstream::OperationState;
-use galley_store::DegradedReason;
+use galley_store::{DegradedReason, UpstreamAction};
 use galley_upstream::Method::{Delete, Get, Post};
+use serde_json::Value;
 
 use super::{connected::Connected, provider::Loss};
 use crate::sandbox::emulator::order;
@@ -56,6 +58,37 @@ async fn a_delete_whose_lookup_fails_backs_off_and_blocks_no_other_operation() {
     connected.step().await;
     assert_eq!(connected.states().await, [Done, Done, Done]);
     assert_eq!(connected.provided().await, ["order_shipped"]);
+}
+
+#[tokio::test]
+async fn a_template_that_was_gone_and_pushed_again_is_deleted_although_the_push_was_lost() {
+    let connected = Connected::start().await;
+    // If all templates were missing, that would be suspicious.
+    for number in 0..9 {
+        connected.emulator().create_named(&format!("other_{number}")).await;
+    }
+    let id = connected.create(&order("order_shipped")).await;
+    connected.step().await;
+    connected.advance(LATER);
+    connected.step().await;
+    let path = format!("{}?name=order_shipped", connected.emulator().templates());
+    connected.emulator().call(HttpMethod::DELETE, &path, &Value::Null).await.expect_success();
+    for _ in 0..3 {
+        connected.sweep(false).await.unwrap();
+        connected.step().await;
+    }
+    assert_eq!(connected.mirrored().await.iter().filter(|it| it.gone_at.is_some()).count(), 1);
+    // The name of a deleted template is locked for 30 days.
+    connected.advance(Duration::from_hours(31 * 24));
+    connected.step().await;
+    let push = connected.change(id).await;
+    connected.service.store.act_upstream(push, UpstreamAction::Push).await.unwrap();
+    connected.lose(Post, Loss::Response);
+    connected.step().await;
+    connected.delete(id).await;
+    connected.advance(LATER);
+    connected.step_until_settled().await;
+    assert!(!connected.provided().await.contains(&"order_shipped".to_owned()));
 }
 
 #[tokio::test]

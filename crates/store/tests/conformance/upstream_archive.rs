@@ -193,3 +193,21 @@ pub(crate) async fn a_refused_change_of_the_archive_is_told_and_retried(store: &
     let retried = queue(store, fence, template, UpstreamAction::Retry).await;
     assert_eq!((retried.id, retried.operation.state), (archive.id, State::Queued));
 }
+
+pub(crate) async fn a_version_that_is_held_does_not_keep_the_archive_waiting(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let template = imported(store, fence).await;
+    edit(store, fence, template).await;
+    let held = store.newest_operation(fence.account, template).await.unwrap().unwrap().id;
+    let message = "Wait".to_owned();
+    let error = ProviderError { code: 100, subcode: None, title: None, message };
+    let quota = Err(CallFailure::EditNotAllowed(error));
+    assert!(matches!(make(store, fence, held, quota, 2_000).await, State::Held(_)));
+    let archive = queue(store, fence, template, UpstreamAction::Archive).await;
+    let open = store.open_operations(fence.account, 10).await.unwrap();
+    let open: Vec<_> = open.iter().map(|it| it.id).collect();
+    assert_eq!(open, [archive.id, held], "what is held comes last");
+    edit(store, fence, template).await;
+    let open = store.open_operations(fence.account, 10).await.unwrap();
+    assert_eq!(open.first().map(|it| it.id), Some(archive.id), "the order stays otherwise");
+}

@@ -5,7 +5,7 @@ use galley_domain::{
         Review, Status,
         lifecycle::{EventType, Hold, State, Trigger},
     },
-    upstream::{RemoteTemplate, SweepVerdict},
+    upstream::{CallFailure, ProviderError, RemoteTemplate, SweepVerdict},
 };
 use galley_store::{
     Absence, Author, ConnectionChange, Fence, PageRecord, SweepPosition, SweepReport,
@@ -242,6 +242,15 @@ pub(crate) async fn approvals_from_before_the_connection_end_with_a_counted_swee
     for id in [kept, sent] {
         assert_eq!(stored(store, account, id).await.state.live_version(), Some(1));
     }
+    // An operation that has failed gives the provider nothing.
+    let operation = store.newest_operation(account, sent).await.unwrap().unwrap().id;
+    done(store.begin_operation(fence, operation, noon(2_030)).await.unwrap()).unwrap();
+    let message = "No".to_owned();
+    let error = ProviderError { code: 100, subcode: None, title: None, message };
+    let refused = Err(CallFailure::Refused(error));
+    done(store.record_call(fence, operation, refused, noon(2_040)).await.unwrap()).unwrap();
+    assert_eq!(withdraw(2_050).await, 1);
+    assert_eq!(stored(store, account, sent).await.state.live_version(), None);
     // The decision of the reviewer still counts.
     let submit = changing(account, decided, Review::InHouseThenProvider);
     let submitted = store.act_upstream(submit, UpstreamAction::Submit).await.unwrap();

@@ -363,6 +363,24 @@ fn an_operation_waits_for_its_call_or_for_a_probe() {
 }
 
 #[test]
+fn a_change_of_the_archive_that_the_provider_does_not_make_is_refused_in_the_end() {
+    let mut operation = Operation::new(OperationKind::Archive);
+    let mut calls = 0;
+    let mut at = now();
+    while operation.state != OperationState::Refused {
+        calls += 1;
+        assert!(calls <= 10, "{operation:?}");
+        at += SignedDuration::from_hours(1);
+        let unknown = Err(CallFailure::Unknown(String::new()));
+        operation = operation.begin(at).unwrap().after_call(unknown, at);
+        at += SignedDuration::from_hours(1);
+        operation = operation.begin_probe(at).unwrap().after_probe(ProbeResult::Different, at);
+    }
+    assert_eq!(calls, 10);
+    assert!(operation.error.is_some() && operation.retry().is_some());
+}
+
+#[test]
 fn a_person_decides_about_an_edit_that_would_replace_what_was_changed_outside() {
     let edit = Operation::new(OperationKind::Edit);
     let conflict = edit.conflicting(changed_outside()).unwrap();

@@ -1,13 +1,13 @@
 //! Waits for the provider of a connected account, so that the response to a create, an edit, a delete or
 //! a change of the archive contains the id, the status or the error of the provider.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use galley_domain::{
     id::TemplateId,
     upstream::{OperationKind, OperationState, operation::changed_outside},
 };
-use galley_store::{MirroredTemplate, StoredOperation, TemplateChange};
+use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate, TemplateChange};
 use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
@@ -175,7 +175,7 @@ impl Caller<Write> {
     }
 
     /// Deletes a template whose create the provider has refused, so that its name is free, as it is at
-    /// the provider. A template that was edited since stays.
+    /// the provider. A template that was edited since stays, as does one that the account had before.
     async fn undo_create(&self, app: &App, operation: &StoredOperation) -> Result<(), Problem> {
         let is_refused = operation.operation.state == OperationState::Refused;
         if operation.operation.kind != OperationKind::Create || !is_refused {
@@ -188,7 +188,11 @@ impl Caller<Write> {
             return Ok(());
         }
         let stored = app.store().template(self.account.id, id).await?;
-        if let Some(stored) = stored.filter(|it| it.state.version == operation.version) {
+        // The operation was queued with the create of the template itself.
+        let is_its_create = |it: &Arc<StoredTemplate>| {
+            it.state.version == 1 && operation.version == 1 && it.created_at == operation.created_at
+        };
+        if let Some(stored) = stored.filter(is_its_create) {
             let expected = Some(vec![stored.revision]);
             let change = TemplateChange { expected, ..self.change(app, id) };
             app.store().delete_template(change).await?;

@@ -105,7 +105,7 @@ impl Session {
         let is_create = operation.operation.kind == OperationKind::Create;
         if !is_create || is_same(&template, &row) {
             // The mirror may show what was there before the last edit, here or at the provider.
-            row = match self.current_row(row).await? {
+            row = match self.current_row(row, operation).await? {
                 Ok(Some(current)) => current,
                 Ok(None) => return self.plan_create(operation, &template, run).await,
                 Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
@@ -147,10 +147,7 @@ impl Session {
         if let Some(row) = subject.row {
             return Ok(Plan::Call(Call::Delete { id: row.id, name: row.name }));
         }
-        if subject.was_mirrored {
-            return Ok(Plan::Skip);
-        }
-        // A create whose outcome was not known may have made it.
+        // A create whose outcome was not known may have made it, even if the mirror had a former one.
         match self.find_own(operation, &subject).await? {
             Ok(Some(found)) => Ok(Plan::Call(Call::Delete { id: found.id, name: found.name })),
             Ok(None) => Ok(Plan::Skip),
@@ -209,11 +206,11 @@ impl Session {
             }
             Call::Archive { id } => {
                 let archived = self.while_leased(self.upstream.archive(&id)).await?;
-                archived.map(|()| CallDone::Archived)
+                self.archive_failure(archived).await?.map(|()| CallDone::Archived)
             }
             Call::Unarchive { id } => {
                 let unarchived = self.while_leased(self.upstream.unarchive(&id)).await?;
-                unarchived.map(|()| CallDone::Unarchived)
+                self.archive_failure(unarchived).await?.map(|()| CallDone::Unarchived)
             }
         };
         Ok(outcome)

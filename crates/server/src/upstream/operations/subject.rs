@@ -5,7 +5,7 @@ use galley_domain::{
     rulebook::Category,
     template::sample,
     upstream::{
-        CallFailure, RemoteTemplate,
+        CallFailure, HeldReason, OperationState, RemoteTemplate,
         content::{document_key, version_key},
     },
 };
@@ -34,8 +34,6 @@ pub(super) struct Subject {
     pub(super) is_deleted: bool,
     /// The template at the provider, as far as the mirror knows.
     pub(super) row: Option<MirroredTemplate>,
-    /// Whether the mirror had it once.
-    pub(super) was_mirrored: bool,
 }
 
 impl Session {
@@ -45,7 +43,6 @@ impl Session {
         let template = store.operation_template(account, id, version).await?;
         let is_deleted = store.template(account, id).await?.is_none();
         let rows = store.mirror_of(account, vec![id]).await?;
-        let was_mirrored = !rows.is_empty();
         let row = rows.into_iter().find(MirroredTemplate::is_present);
         let identity = match (&template, &row) {
             (Some(stored), _) => {
@@ -54,7 +51,7 @@ impl Session {
             (None, Some(row)) => Some((row.name.clone(), row.language.clone())),
             (None, None) => None,
         };
-        Ok(Subject { template, identity, is_deleted, row, was_mirrored })
+        Ok(Subject { template, identity, is_deleted, row })
     }
 
     /// The row of the subject after a read, if something may have changed at the provider since it was
@@ -62,10 +59,15 @@ impl Session {
     pub(super) async fn current_row(
         &self,
         row: MirroredTemplate,
+        operation: &StoredOperation,
     ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
         let now = self.now();
         let is_dirty = row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
-        if !is_dirty && now.duration_since(row.observed_at) < MAX_ROW_AGE {
+        // The read of an edit may be what used up the budget. It counts when the rest is over: each
+        // further read could ask for a rest again.
+        let is_rested = operation.operation.state == OperationState::Held(HeldReason::Throttle);
+        let needed_at = if is_rested { operation.updated_at } else { now };
+        if !is_dirty && needed_at.duration_since(row.observed_at) < MAX_ROW_AGE {
             return Ok(Ok(Some(row)));
         }
         self.read_again(row).await

@@ -20,12 +20,14 @@ pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.ki
      o.held_reason, o.held_until, o.attempts, o.error, o.replaces, o.created_at, o.sent_at, \
      o.updated_at";
 
-/// Operations before which no other of their template is open, as an SQL condition. The delete of an
-/// earlier template with the same name and language comes before a create, too.
+/// Operations before which no other of their template is open, as an SQL condition. A version that is
+/// held does not keep the archive waiting, nor the archive a version. The delete of an earlier template
+/// with the same name and language comes before a create, too.
 pub(crate) const FIRST_OPERATIONS: &str = "o.state IN ('queued', 'sending', 'unknown', 'probing', \
      'held') AND NOT EXISTS (SELECT 1 FROM upstream_operation e WHERE \
      e.account_id = o.account_id AND e.template_id = o.template_id AND e.id < o.id AND \
-     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AND \
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held') AND NOT (e.state = 'held' AND \
+     (e.kind IN ('archive', 'unarchive')) <> (o.kind IN ('archive', 'unarchive')))) AND \
      (o.kind <> 'create' OR NOT EXISTS (SELECT 1 FROM upstream_operation e \
      JOIN template former ON former.id = e.template_id JOIN template own ON \
      own.id = o.template_id AND own.name = former.name AND own.language = former.language \

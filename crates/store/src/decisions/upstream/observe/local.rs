@@ -169,13 +169,13 @@ impl LocalChange {
 }
 
 /// The templates of an account (`$1`) that lose their approval, as an SQL condition: neither the mirror
-/// nor an operation knows them, although the provider has listed all of its templates.
+/// nor an open operation knows them, although the provider has listed all of its templates.
 pub(crate) const UNPROVIDED: &str = "account_id = $1 AND claim IS NOT NULL AND \
      (status = 'APPROVED' OR live_version IS NOT NULL) AND NOT EXISTS (SELECT 1 \
      FROM upstream_template m WHERE m.account_id = template.account_id AND \
      m.template_id = template.id) AND NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
      o.account_id = template.account_id AND o.template_id = template.id AND \
-     o.state NOT IN ('done', 'superseded'))";
+     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
 
 /// Why a template loses its approval.
 const NOT_PROVIDED: &str = "The provider does not have the template.";
