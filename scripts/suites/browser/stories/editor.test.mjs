@@ -333,3 +333,30 @@ story('an older answer never overwrites a newer one', async () => {
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   assert.deepEqual(await shownViolations(page), []);
 });
+
+story('a click counts although violations arrive between press and release', async () => {
+  const mira = await visitor();
+  const { page } = mira;
+  await mira.signIn(lumen.link(), '/console/new');
+  await page.locator(BODY).waitFor();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/message_templates/validate', async (route) => {
+    if (route.request().postData().includes('{{5}}')) await held;
+    return route.continue();
+  });
+  const isAboutBody = (request) => request.url().endsWith('/validate') && request.postData().includes('{{5}}');
+  const asked = page.waitForRequest(isAboutBody);
+  await page.fill(BODY, 'Hi {{ 1 }} and {{3}}, bye {{5}}');
+  await asked;
+  await page.selectOption('#f-components-new', 'URL');
+  await page.hover('#f-components-add');
+  await page.mouse.down();
+  const answered = page.waitForResponse((it) => isAboutBody(it.request()));
+  release();
+  await (await answered).finished();
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  await page.mouse.up();
+  await page.locator('#f-components-1-buttons-0-url').waitFor();
+  await page.locator('[data-testid=violation][data-pointer="/components/0/text"]').first().waitFor();
+});

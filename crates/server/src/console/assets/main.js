@@ -60,6 +60,10 @@ let current = null;
 let shownAddress = '';
 let turn = 0;
 let frame = 0;
+/** How long a pressed pointer holds drawing back: longer than a click, and a missed release ends, too. */
+const PRESS_MS = 1000;
+/** Runs while the pointer is pressed; 0 if it is not. */
+let pressTimer = 0;
 
 function draw() {
   frame = 0;
@@ -76,7 +80,21 @@ function draw() {
 }
 
 function update() {
-  frame ||= requestAnimationFrame(draw);
+  if (!pressTimer) frame ||= requestAnimationFrame(draw);
+}
+
+/** Nothing moves under a pressed pointer: the browser sends a click only to what was pressed and released. */
+function press() {
+  cancelAnimationFrame(frame);
+  frame = 0;
+  clearTimeout(pressTimer);
+  pressTimer = setTimeout(release, PRESS_MS);
+}
+
+function release() {
+  clearTimeout(pressTimer);
+  pressTimer = 0;
+  update();
 }
 
 /** @param {string} text */
@@ -159,6 +177,9 @@ async function start() {
   ahead.catch(() => undefined);
   draw();
   document.addEventListener('click', takeOver);
+  addEventListener('pointerdown', press, { capture: true });
+  addEventListener('pointerup', release, { capture: true });
+  addEventListener('pointercancel', release, { capture: true });
   addEventListener('popstate', () => {
     // A link within the page, such as the skip link, is no other page.
     if (!captureLink() && shownAddress === location.pathname + location.search) return;
