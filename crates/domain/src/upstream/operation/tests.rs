@@ -247,55 +247,6 @@ fn a_stored_state_is_read_again() {
 }
 
 #[test]
-fn a_probe_compares_contents() {
-    let content = |body: &str, image: &str| {
-        format!(
-            r#"{{"id":"7","name":"a","language":"en","status":"PENDING","category":"UTILITY","components":[{{"type":"HEADER","format":"IMAGE","example":{{"header_handle":["{image}"]}}}},{{"type":"BODY","text":"{body}"}}]}}"#
-        )
-    };
-    let remote = |body| RemoteTemplate::parse(&content(body, "https://cdn/1")).unwrap();
-    let wanted =
-        |body| comparable(Document::parse(content(body, "4::x").as_bytes()).unwrap().root());
-    let (old, new) = (wanted("old"), wanted("new"));
-    let compare =
-        |found: &RemoteTemplate, previous| ProbeResult::compare(Some(found), &new, previous);
-    assert_eq!(ProbeResult::compare(None, &new, None), ProbeResult::Absent);
-    assert_eq!(compare(&remote("new"), None), ProbeResult::Equal);
-    assert_eq!(compare(&remote("new"), Some(&old)), ProbeResult::Equal);
-    assert_eq!(compare(&remote("old"), Some(&old)), ProbeResult::Different);
-    // Only the image was replaced, which no read shows.
-    assert_eq!(compare(&remote("new"), Some(&new)), ProbeResult::Different);
-    let header = RemoteTemplate { document: None, ..remote("new") };
-    assert_eq!(compare(&header, None), ProbeResult::Different, "nothing to compare with");
-    for status in [RemoteStatus::Deleted, RemoteStatus::PendingDeletion] {
-        let deleted = RemoteTemplate { status, ..remote("new") };
-        assert_eq!(compare(&deleted, None), ProbeResult::Absent);
-    }
-}
-
-#[test]
-fn a_probe_of_the_archive_looks_at_the_status() {
-    let found = |status: &str| {
-        let text = format!(
-            r#"{{"id":"7","name":"a","language":"en","status":"{status}","category":"UTILITY"}}"#
-        );
-        RemoteTemplate::parse(&text).unwrap()
-    };
-    for (status, archive, unarchive) in [
-        ("ARCHIVED", ProbeResult::Equal, ProbeResult::Different),
-        ("APPROVED", ProbeResult::Different, ProbeResult::Equal),
-        ("REJECTED", ProbeResult::Different, ProbeResult::Equal),
-        ("PENDING_DELETION", ProbeResult::Absent, ProbeResult::Absent),
-    ] {
-        let found = found(status);
-        assert_eq!(ProbeResult::placed(Some(&found), OperationKind::Archive), archive, "{status}");
-        let placed = ProbeResult::placed(Some(&found), OperationKind::Unarchive);
-        assert_eq!(placed, unarchive, "{status}");
-    }
-    assert_eq!(ProbeResult::placed(None, OperationKind::Archive), ProbeResult::Absent);
-}
-
-#[test]
 fn versions_and_the_archive_replace_only_their_own_kind_and_a_delete_replaces_all() {
     for later in KINDS {
         for earlier in KINDS {
