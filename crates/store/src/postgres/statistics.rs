@@ -1,6 +1,8 @@
 //! Reads what the metrics report: pending reviews, undelivered events, the lag of the search index,
 //! and the size of the database.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 
 use super::{
@@ -14,6 +16,7 @@ use crate::{
     SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
     UpstreamStatistics, WebhookStatistics,
     decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
+    records::undecided,
 };
 
 #[async_trait]
@@ -45,48 +48,32 @@ impl StatisticsStore for PostgresStore {
     }
 }
 
-/// The pending templates of an account, as a list reads them.
-macro_rules! pending {
-    ($from:literal) => {
-        concat!(
-            " FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND ",
-            bucket!(),
-            $from,
-            " AND ",
-            bucket!(),
-            " < 'PENDING!'"
-        )
-    };
-}
-
-/// The first of the pending templates of an account, by its list bucket.
-macro_rules! first_bucket {
-    ($from:literal) => {
-        concat!("(SELECT ", bucket!(), pending!($from), " ORDER BY ", bucket!(), " LIMIT 1)")
-    };
-}
-
-/// The pending templates of each account whose own reviewers decide: how many, and since when. The times are those of the first
-/// templates in each list bucket.
-const REVIEWS: &str = concat!(
-    "SELECT (SELECT count(*) FROM (SELECT 1",
-    pending!(" >= 'PENDING '"),
-    " LIMIT $1) AS counted) AS pending, (WITH RECURSIVE bucket (name) AS (SELECT ",
-    first_bucket!(" >= 'PENDING '"),
-    " UNION ALL SELECT ",
-    first_bucket!(" > bucket.name"),
-    " FROM bucket WHERE bucket.name IS NOT NULL) SELECT min((SELECT min(at) FROM (SELECT \
-     coalesce(version_at, t.created_at) AS at",
-    pending!(" = bucket.name"),
-    " ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
-     FROM account a WHERE a.disabled_at IS NULL AND NOT (a.review = 'auto' AND \
-     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = a.id))"
-);
+/// The pending templates of each account on which its own reviewers decide: how many, and since when.
+/// The times are those of the first templates in each list bucket.
+static REVIEWS: LazyLock<String> = LazyLock::new(|| {
+    let bucket = bucket!();
+    let pending = format!(
+        "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL \
+         AND {bucket} < 'PENDING!' AND {bucket}"
+    );
+    let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
+    format!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT $1) \
+         AS counted) AS pending, (WITH RECURSIVE bucket (name) AS \
+         (SELECT (SELECT {bucket} {pending} >= 'PENDING ' ORDER BY {bucket} LIMIT 1) UNION ALL \
+         SELECT (SELECT {bucket} {pending} > bucket.name ORDER BY {bucket} LIMIT 1) \
+         FROM bucket WHERE bucket.name IS NOT NULL) \
+         SELECT min((SELECT min(at) FROM (SELECT coalesce(version_at, t.created_at) AS at \
+         {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
+         FROM account a LEFT JOIN upstream u ON u.account_id = a.id WHERE a.disabled_at IS NULL \
+         AND NOT (a.review = 'auto' AND u.account_id IS NOT NULL)"
+    )
+});
 
 async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreError> {
     let limits = [MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS].map(i64::from);
     let mut total = ReviewStatistics::default();
-    for row in connection.query(REVIEWS, &[&limits[0], &limits[1]]).await? {
+    for row in connection.query(REVIEWS.as_str(), &[&limits[0], &limits[1]]).await? {
         total.add(&row)?;
     }
     Ok(total)

@@ -74,10 +74,15 @@ pub struct ListQuery {
 }
 
 /// Newest versions of a connected account that wait for its own reviewers, as an SQL condition on a row
-/// of `template`: no decision is made, and the provider does not have the version.
-const UNDECIDED: &str = "decided_by IS NULL AND NOT EXISTS (SELECT 1 FROM upstream_template m WHERE \
-     m.account_id = template.account_id AND m.template_id = template.id AND \
-     m.version = template.version AND m.gone_at IS NULL)";
+/// of `template` with this alias: no decision is made, and the provider does not have the version.
+pub(crate) fn undecided(template: &str) -> String {
+    format!(
+        "{template}.decided_by IS NULL AND NOT EXISTS (SELECT 1 FROM upstream_template m WHERE \
+         m.account_id = {template}.account_id AND m.template_id = {template}.id AND \
+         m.version = {template}.version AND {})",
+        MirroredTemplate::PRESENT
+    )
+}
 
 /// The state of a template at the provider of a connected account, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -199,7 +204,7 @@ impl ListQuery {
         let undecided = match self.review {
             _ if !self.awaiting_review => None,
             Review::Provider => Some("false".to_owned()),
-            Review::InHouseThenProvider => Some(UNDECIDED.to_owned()),
+            Review::InHouseThenProvider => Some(undecided("template")),
             Review::Manual | Review::Auto | Review::Scripted => None,
         };
         let conditions: Vec<String> = filter.into_iter().chain(undecided).collect();

@@ -1,7 +1,11 @@
 //! Reads what the metrics report: pending reviews, undelivered events, the lag of the search index,
 //! and sizes of files.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -19,6 +23,7 @@ use crate::{
     UpstreamStatistics, WebhookStatistics,
     decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
     partial_file::with_suffix,
+    records::undecided,
 };
 
 #[async_trait]
@@ -52,25 +57,28 @@ impl StatisticsStore for SqliteStore {
     }
 }
 
-/// The pending templates of each account whose own reviewers decide: how many, and since when. Lists are sorted by status
-/// first, so this reads only those. The times are those of the first templates in each list bucket.
-const REVIEWS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM template t \
-     WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf >= 'PENDING ' \
-     AND t.shelf < 'PENDING!' LIMIT ?1)) AS pending, \
-     (WITH RECURSIVE bucket (name) AS (SELECT (SELECT t.shelf FROM template t \
-     WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf >= 'PENDING ' \
-     AND t.shelf < 'PENDING!' ORDER BY t.shelf LIMIT 1) \
-     UNION ALL SELECT (SELECT t.shelf FROM template t \
-     WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf > bucket.name \
-     AND t.shelf < 'PENDING!' ORDER BY t.shelf LIMIT 1) FROM bucket WHERE bucket.name IS NOT NULL) \
-     SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
-     FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL AND t.shelf = bucket.name \
-     ORDER BY t.id LIMIT ?2))) FROM bucket) AS since \
-     FROM account a WHERE a.disabled_at IS NULL AND NOT (a.review = 'auto' AND \
-     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = a.id))";
+/// The pending templates of each account on which its own reviewers decide: how many, and since when.
+/// Lists are sorted by status first, so this reads only those. The times are those of the first
+/// templates in each list bucket.
+static REVIEWS: LazyLock<String> = LazyLock::new(|| {
+    let pending = "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL \
+                   AND t.shelf < 'PENDING!' AND t.shelf";
+    let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
+    format!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT ?1)) \
+         AS pending, (WITH RECURSIVE bucket (name) AS \
+         (SELECT (SELECT t.shelf {pending} >= 'PENDING ' ORDER BY t.shelf LIMIT 1) UNION ALL \
+         SELECT (SELECT t.shelf {pending} > bucket.name ORDER BY t.shelf LIMIT 1) \
+         FROM bucket WHERE bucket.name IS NOT NULL) \
+         SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
+         {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT ?2))) FROM bucket) AS since \
+         FROM account a LEFT JOIN upstream u ON u.account_id = a.id WHERE a.disabled_at IS NULL \
+         AND NOT (a.review = 'auto' AND u.account_id IS NOT NULL)"
+    )
+});
 
 fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
-    let mut query = store.prepare_cached(REVIEWS)?;
+    let mut query = store.prepare_cached(&REVIEWS)?;
     let mut rows = query.query([MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS])?;
     let mut total = ReviewStatistics::default();
     while let Some(row) = rows.next()? {
@@ -176,7 +184,7 @@ mod tests {
         let path = dir.path().join("galley.db");
         connection::create_if_missing(&path, false).unwrap();
         let store = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
-        for statement in [REVIEWS, ENDPOINTS, CONNECTIONS] {
+        for statement in [REVIEWS.as_str(), ENDPOINTS, CONNECTIONS] {
             let mut plan = store.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
             let steps = plan.raw_query();
             let steps: Vec<String> =

@@ -11,8 +11,9 @@ use galley_domain::{
     upstream::{CallFailure, OperationState, ProviderError, RemoteStatus, RemoteTemplate},
 };
 use galley_store::{
-    Actor, Fence, ListQuery, OPERATION_DAYS, RetentionCursor, StoredTemplate, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome, UpstreamFilter, UpstreamWork,
+    Actor, Author, Fence, ListQuery, OPERATION_DAYS, RetentionCursor, ReviewStatistics,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome, UpstreamFilter,
+    UpstreamWork,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -285,7 +286,11 @@ pub(crate) async fn only_versions_that_wait_for_the_reviewers_await_review(store
     assert_eq!(languages, [(passed, false), (waiting, true)]);
     // With the review `auto`, the provider decides on everything.
     assert_eq!(listed(queue(Review::Provider)).await, []);
-    assert_eq!(store.statistics().await.unwrap().reviews.pending, 0);
+    let statistics = async || store.statistics().await.unwrap().reviews;
+    assert_eq!(statistics().await, ReviewStatistics::default());
+    store.set_account_review(account, Review::Manual, Author::operator(noon(20))).await.unwrap();
+    let oldest = Some(stored(store, account, waiting).await.created_at);
+    assert_eq!(statistics().await, ReviewStatistics { pending: 1, oldest });
     assert_eq!(listed(queue(Review::Manual)).await.len(), 3, "of an account without a provider");
 }
 
