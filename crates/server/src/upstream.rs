@@ -21,5 +21,5 @@ pub use samples::SampleSettings;
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};
 pub use step::sync_connection;
 pub use sweep::SweepPart;
-pub use transport::{HttpTransport, Transports};
+pub use transport::{HttpTransport, Transports, name_provider_setting};
 pub use waker::UpstreamWaker;

@@ -12,6 +12,12 @@ use crate::delivery::{ExchangeFailure, ExchangeRequest, HttpWebhookClient};
 /// Makes the transport of an account.
 pub type Transports = Arc<dyn Fn(AccountId) -> Arc<dyn Transport> + Send + Sync>;
 
+/// The message of the guard about an address of a provider: the guard names the setting that allows
+/// webhooks to private networks, but another one allows providers there.
+pub fn name_provider_setting(message: &str) -> String {
+    message.replace("GALLEY_WEBHOOKS_ALLOW_PRIVATE", "GALLEY_UPSTREAM_ALLOW_PRIVATE")
+}
+
 /// The transport of an account: it connects to checked addresses only, and follows no redirects.
 pub struct HttpTransport {
     client: Arc<HttpWebhookClient>,
@@ -56,7 +62,9 @@ impl Transport for HttpTransport {
             max_body_bytes: request.max_response_bytes,
         };
         let response = self.client.exchange(exchange).await.map_err(|failure| match failure {
-            ExchangeFailure::NotSent(failure) => TransportError::NotSent(failure.to_string()),
+            ExchangeFailure::NotSent(failure) => {
+                TransportError::NotSent(name_provider_setting(&failure.to_string()))
+            }
             ExchangeFailure::Unknown(failure) => TransportError::Unknown(failure.to_string()),
         })?;
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -66,5 +74,23 @@ impl Transport for HttpTransport {
             headers: headers.map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
             body: response.body.into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::delivery::{SsrfGuard, SsrfPolicy, SystemResolver};
+
+    use super::*;
+
+    #[test]
+    fn a_refused_address_of_a_provider_names_the_setting_that_allows_it() {
+        let guard = SsrfGuard::new(SsrfPolicy::default(), Arc::new(SystemResolver::new()));
+        for url in ["http://graph.example.com", "https://10.0.0.1", "https://localhost"] {
+            let refused = guard.check_url(url).unwrap_err();
+            let message = name_provider_setting(&refused.to_string());
+            assert!(message.contains("GALLEY_UPSTREAM_ALLOW_PRIVATE=true"), "{message}");
+            assert!(!message.contains("WEBHOOKS"), "{message}");
+        }
     }
 }

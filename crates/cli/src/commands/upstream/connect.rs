@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use galley_domain::{account::prefix, rulebook::WHATSAPP};
 use galley_server::{
     delivery::{Random as _, UrlError},
-    upstream::{Dialect, check_token},
+    upstream::{Dialect, check_token, name_provider_setting},
 };
 use galley_store::{
     Account, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, StoredSecret,
@@ -175,11 +175,9 @@ fn refusal(outcome: ConnectOutcome, account: &Account) -> String {
     }
 }
 
-/// An address that the guard refuses. The guard's messages name the setting of webhooks.
+/// An address that the guard refuses.
 fn address_error(error: &UrlError) -> anyhow::Error {
-    let message = error.to_string();
-    let message = message.replace("GALLEY_WEBHOOKS_ALLOW_PRIVATE", "GALLEY_UPSTREAM_ALLOW_PRIVATE");
-    anyhow::anyhow!("--base-url: {message}")
+    anyhow::anyhow!("--base-url: {}", name_provider_setting(&error.to_string()))
 }
 
 /// Asks for the name of the account, on a terminal.
