@@ -236,6 +236,14 @@ fn postgres_columns() -> BTreeSet<String> {
             let columns = columns.filter(|it| it.starts_with(|it: char| it.is_ascii_lowercase()));
             found.extend(columns.map(|column| format!("postgres {name}.{column}")));
         }
+        for change in text.split("ALTER TABLE ").skip(1) {
+            let (change, _) = change.split_once(';').unwrap();
+            let name = change.split_whitespace().next().unwrap();
+            for column in change.split("ADD COLUMN ").skip(1) {
+                let column = column.split_whitespace().next().unwrap();
+                found.insert(format!("postgres {name}.{column}"));
+            }
+        }
     }
     found
 }

@@ -154,6 +154,8 @@ mod tests {
         StoredOperation {
             id: 1,
             template: TemplateId::new(1).unwrap(),
+            name: None,
+            language: None,
             version: 1,
             operation: Operation { state, error: Some(error), ..operation },
             replaces: None,

@@ -130,9 +130,10 @@ async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
     let ids: Vec<u64> = page["data"].as_array().unwrap().iter().map(operation_id).collect();
     assert!(ids.len() == 2 && ids[0] > ids[1], "{page}");
     let newest = &page["data"][0];
+    let template = app.show(&id).await.json();
     let expected = json!({
-        "id": ids[0].to_string(), "template_id": id, "version": 1, "kind": "create",
-        "state": "refused", "attempts": 1, "created_at": newest["created_at"],
+        "id": ids[0].to_string(), "template_id": id, "name": template["name"],
+        "language": template["language"], "version": 1, "kind": "create", "state": "refused", "attempts": 1, "created_at": newest["created_at"],
         "updated_at": newest["updated_at"],
         "error": {
             "code": 100, "subcode": 2_388_040, "title": "Text is too long",

@@ -91,6 +91,10 @@ pub struct StoredOperation {
     pub id: u64,
     /// The template.
     pub template: TemplateId,
+    /// The name of the template; `None` if the template was deleted for good.
+    pub name: Option<String>,
+    /// The language of the template; `None` if the template was deleted for good.
+    pub language: Option<String>,
     /// The version.
     pub version: u64,
     /// What it does, and its state.

@@ -73,7 +73,7 @@ story('the own content of a drifted template is pushed, and the account page sho
   await page.getByRole('dialog').getByRole('button', { name: 'Push' }).click();
   await card.locator('[data-upstream=drifted]').waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'Account' }).click();
-  const operation = page.getByTestId('operation').filter({ hasText: id });
+  const operation = page.getByTestId('operation').filter({ hasText: 'departure' });
   await operation.first().getByText('Edit').waitFor();
   await page.getByText('Connected', { exact: true }).first().waitFor();
   assert.deepEqual(await axe(page), []);

@@ -283,6 +283,8 @@ mod tests {
         let operation = |kind, version| StoredOperation {
             id: 1,
             template,
+            name: None,
+            language: None,
             version,
             operation: Operation::new(kind),
             replaces: None,

@@ -67,6 +67,10 @@ fn write_operation(out: &mut String, stored: &StoredOperation) {
     let mut object = ObjectWriter::open(out);
     object.display("id", stored.id);
     object.display("template_id", stored.template);
+    if let (Some(name), Some(language)) = (&stored.name, &stored.language) {
+        object.string("name", name);
+        object.string("language", language);
+    }
     object.number("version", stored.version);
     object.unescaped("kind", operation.kind.as_str());
     object.unescaped("state", operation.state.as_str());

@@ -16,7 +16,9 @@ use crate::{
 };
 
 /// The columns that [`operation`] reads.
-pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, o.version, o.kind, o.state, \
+pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, \
+     (SELECT name FROM template WHERE id = o.template_id) AS name, \
+     (SELECT language FROM template WHERE id = o.template_id) AS language, o.version, o.kind, o.state, \
      o.held_reason, o.held_until, o.attempts, o.error, o.replaces, o.created_at, o.sent_at, \
      o.updated_at";
 
@@ -107,6 +109,8 @@ pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreEr
     Ok(StoredOperation {
         id: row.number("id")?,
         template: row.template_id("template_id")?,
+        name: row.value("name")?,
+        language: row.value("language")?,
         version: row.number("version")?,
         operation: Operation {
             kind: row.parsed("kind", OperationKind::parse)?,

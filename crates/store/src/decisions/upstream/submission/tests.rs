@@ -68,6 +68,8 @@ fn operation(kind: OperationKind, state: OperationState, attempts: u32) -> Store
     StoredOperation {
         id: 1,
         template: TemplateId::new(9).unwrap(),
+        name: None,
+        language: None,
         version: 2,
         operation: Operation { state, attempts, ..Operation::new(kind) },
         replaces: None,

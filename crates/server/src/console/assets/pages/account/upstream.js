@@ -59,7 +59,7 @@ export function upstreamCard(context) {
   /** @param {any} it */
   const line = (it) => html`<tr data-testid="operation">
     <td data-label=${t.operation}><span><strong>${t.kind[it.kind] ?? it.kind}</strong> ${upstreamBadge(it.state)} ${reason(it)}</span></td>
-    <td data-label=${t.template}><a href=${paths.template(it.template_id)}><code>${it.template_id}</code></a> <span class="quiet">${t.version(it.version)}</span></td>
+    <td data-label=${t.template}><a href=${paths.template(it.template_id)}><code><bdi>${it.name ?? it.template_id}</bdi></code></a> <span class="quiet">${it.language ? html`<bdi>${it.language}</bdi>, ` : nothing}${t.version(it.version)}</span></td>
     <td data-label=${t.updated}><span class="quiet">${timeAgo(it.updated_at)}</span></td>
   </tr>`;
 
