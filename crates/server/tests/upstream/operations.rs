@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use galley_domain::{
     template::{Review, Status},
-    upstream::{HeldReason, OperationState},
+    upstream::{HeldReason, OperationState, RemoteStatus},
 };
 use galley_server::Clock as _;
 use galley_store::{ConnectionChange, DegradedReason};
@@ -120,6 +120,13 @@ async fn another_template_in_the_place_is_a_conflict_and_stays_as_it_is() {
     assert!(mirrored.drifted);
     assert!(!stored.template.content().contains("warehouse"));
     assert_eq!(connected.provided_text(&mirrored.id).await, OTHER_TEXT);
+    // The provider approves its own content, which is not the one here.
+    connected.advance(Duration::from_hours(24));
+    connected.sweep(true).await.unwrap();
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!(mirrored.status, RemoteStatus::Approved);
+    assert_eq!(stored.state.newest_status, Status::Pending);
+    assert!(!connected.events().await.contains(&"template.approved"));
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use self::local::Seen;
 pub(crate) use self::local::{LocalChange, UNPROVIDED};
 use super::{
     content::{KeptSamples, document_key, imported_content, version_key},
@@ -290,9 +291,12 @@ impl<'a> Observation<'a> {
             None => true,
         };
         observed.row.drifted = is_drifted;
-        let is_new = is_drifted && !was_drifted;
-        observed.change =
-            LocalChange::followed(self.account, local, self.remote, version, is_new, self.at);
+        let seen = Seen {
+            matched: version,
+            is_known: self.before.is_some_and(|before| before.template == Some(local.id)),
+            is_new_drift: is_drifted && !was_drifted,
+        };
+        observed.change = LocalChange::followed(self.account, local, self.remote, seen, self.at);
     }
 
     /// Creates a template, or asks for the document that it needs.

@@ -31,6 +31,17 @@ pub(crate) struct LocalChange {
     events: Vec<ObservedEvent>,
 }
 
+/// What an observation tells about the account's template.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// The version with the provider's content.
+    pub(super) matched: Option<u64>,
+    /// Whether the observed template was known to be the account's template.
+    pub(super) is_known: bool,
+    /// Whether the content differs since now.
+    pub(super) is_new_drift: bool,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedEvent {
     kind: EventType,
@@ -57,20 +68,19 @@ impl LocalChange {
         })
     }
 
-    /// The template as the provider shows it; `None` if nothing changes. `matched` is the version
-    /// with the provider's content, and `is_new_drift` says that the content differs since now.
+    /// The template as the provider shows it; `None` if nothing changes.
     pub(super) fn followed(
         account: AccountId,
         local: &StoredTemplate,
         remote: &RemoteTemplate,
-        matched: Option<u64>,
-        is_new_drift: bool,
+        seen: Seen,
         at: Timestamp,
     ) -> Option<Self> {
         let mut change = Changing::new(account, local, at);
-        let next = next_state(local, remote, matched);
+        let is_decided = is_decided_by_provider(local, seen);
+        let next = next_state(local, remote, seen.matched, is_decided);
         let category = NextCategory::new(local, remote);
-        change.version(next, remote, matched, is_new_drift);
+        change.version(next, remote, seen, is_decided);
         let held_because = category.hold_reason(local.template.allow_category_change());
         if held_because.is_none() {
             change.hold(next.hold, None);
@@ -80,7 +90,7 @@ impl LocalChange {
             change.hold(next.hold.or(Some(Hold::Paused)), held_because);
         }
         change.quality(remote);
-        if is_new_drift {
+        if seen.is_new_drift {
             change.event(EventType::Drifted, None);
         }
         change.finish(local)
@@ -95,7 +105,8 @@ impl LocalChange {
         at: Timestamp,
     ) -> Option<Self> {
         let matched = Some(local.state.version);
-        Self::followed(account, local, &observed(row), matched, false, at)
+        let seen = Seen { matched, is_known: true, is_new_drift: false };
+        Self::followed(account, local, &observed(row), seen, at)
     }
 
     /// The template after a person has accepted its category, which had put it on hold.
@@ -197,8 +208,21 @@ fn observed(row: &MirroredTemplate) -> RemoteTemplate {
     }
 }
 
+/// Whether the provider has decided on the newest version. It has not if the version was approved before
+/// the account was connected, or is not sent yet.
+fn is_decided_by_provider(local: &StoredTemplate, seen: Seen) -> bool {
+    let is_approved = local.state.approved_version == Some(local.state.version);
+    local.decided_by == Some(Actor::Service) || (seen.is_known && is_approved)
+}
+
 /// The state of a template that the provider shows, if the version `matched` has its content.
-fn next_state(local: &StoredTemplate, remote: &RemoteTemplate, matched: Option<u64>) -> State {
+/// `is_decided`: the provider has decided on the newest version before.
+fn next_state(
+    local: &StoredTemplate,
+    remote: &RemoteTemplate,
+    matched: Option<u64>,
+    is_decided: bool,
+) -> State {
     let before = local.state;
     let shown = remote.status.state();
     let newest_status = match matched {
@@ -210,11 +234,14 @@ fn next_state(local: &StoredTemplate, remote: &RemoteTemplate, matched: Option<u
         {
             before.newest_status
         }
-        // The status is about a former version. The newest one is not at the provider.
-        Some(version) if version != before.version => match before.newest_status {
-            Status::Approved => Status::Pending,
-            undecided => undecided,
-        },
+        // The status is about a former version, or about a content that the account does not have. The
+        // newest version is not at the provider.
+        other if other != Some(before.version) && (other.is_some() || !is_decided) => {
+            match before.newest_status {
+                Status::Approved => Status::Pending,
+                undecided => undecided,
+            }
+        }
         _ => shown.version_status.unwrap_or(before.newest_status),
     };
     let approved_version = match shown.version_status {
@@ -288,16 +315,11 @@ impl Changing {
         self.events.push(ObservedEvent { kind, state, category, reason });
     }
 
-    fn version(
-        &mut self,
-        next: State,
-        remote: &RemoteTemplate,
-        matched: Option<u64>,
-        is_new_drift: bool,
-    ) {
+    fn version(&mut self, next: State, remote: &RemoteTemplate, seen: Seen, is_decided: bool) {
         let before = self.changed.state;
-        let is_about_newest = matched == Some(next.version);
-        if !is_about_newest && before.approved_version == Some(next.version) {
+        let is_about_newest = seen.matched == Some(next.version);
+        let is_approved = before.approved_version == Some(next.version);
+        if !is_about_newest && is_decided && is_approved {
             // The version stays known as a decided one, although another content replaces it.
             let decision = NewDecision::Made(None);
             self.changed.decision = Some(decision).filter(|_| !self.is_decided);
@@ -323,7 +345,7 @@ impl Changing {
             }
             _ => {
                 self.decide(is_about_newest, NewDecision::Withdrawn);
-                if !is_new_drift {
+                if !seen.is_new_drift {
                     self.event(EventType::Submitted, None);
                 }
             }

@@ -130,7 +130,8 @@ fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
                 {
                     assert_eq!(next.state.newest_status, shown, "{case}");
                 }
-                if text == "former" {
+                // The newest version was never at the provider.
+                if text != "mine" {
                     assert_ne!(next.state.newest_status, Status::Approved, "{case}");
                 }
                 // The same observation again changes nothing.
@@ -141,6 +142,29 @@ fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
             }
         }
     }
+}
+
+#[test]
+fn a_version_that_the_provider_has_decided_on_keeps_the_status_there_after_drift() {
+    let state = State {
+        version: 2,
+        newest_status: Status::Approved,
+        approved_version: Some(2),
+        hold: None,
+    };
+    let local = stored(state);
+    let equal = observe(&remote("APPROVED", "mine"), None, Some(&local), Source::Read(None)).row;
+    let pending = remote("PENDING", "foreign");
+    let edited = observe(&pending, Some(&equal), Some(&local), Source::Read(None));
+    let decision = edited.change.as_ref().and_then(|it| it.changed.decision.clone());
+    assert_eq!(decision, Some(NewDecision::Made(None)), "the provider had approved it");
+    let local = StoredTemplate { decided_by: Some(Actor::Service), ..after(&local, &edited) };
+    assert_eq!(local.state.newest_status, Status::Pending);
+    let approved = remote("APPROVED", "foreign");
+    let approved = observe(&approved, Some(&edited.row), Some(&local), Source::Read(None));
+    let local = after(&local, &approved);
+    assert_eq!(local.state.newest_status, Status::Approved);
+    assert_eq!(local.state.live_version(), None);
 }
 
 #[test]
