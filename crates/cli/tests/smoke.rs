@@ -50,6 +50,7 @@ mod smoke {
     mod upstream;
     mod upstream_hooks;
     mod upstream_paging;
+    mod upstream_service;
     mod webhook_test;
     mod webhooks;
 }

@@ -25,6 +25,9 @@ use crate::{
 /// Age of the epoch after which the cache reads it again.
 const EPOCH_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time until a running service has learned of a change of an account or a credential, as a rule.
+pub const CHANGES_KNOWN_WITHIN: Duration = Duration::from_secs(2);
+
 /// Age of the epoch after which the cache no longer trusts its entries.
 const MAX_EPOCH_AGE: Duration = Duration::from_secs(5);
 

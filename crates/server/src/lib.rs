@@ -36,6 +36,7 @@ pub mod workers;
 pub use app::{App, Instance};
 pub use clock::Clock;
 pub use cors::{CorsOrigins, CorsOriginsError};
+pub use credential_cache::CHANGES_KNOWN_WITHIN;
 pub use event_json::event as event_json;
 pub use ip_network::{IpNetwork, IpNetworkError};
 pub use limits::Limits;

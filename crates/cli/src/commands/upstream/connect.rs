@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use galley_domain::{account::prefix, rulebook::WHATSAPP};
 use galley_server::{
+    CHANGES_KNOWN_WITHIN,
     delivery::{Random as _, UrlError},
     upstream::{Dialect, check_token, name_provider_setting},
 };
@@ -61,6 +62,8 @@ impl UpstreamCommands<'_> {
             ConnectOutcome::Connected => {}
             refused => bail!(refusal(refused, &account)),
         }
+        // Until then, a running service would approve templates itself, which the provider never gets.
+        tokio::time::sleep(CHANGES_KNOWN_WITHIN).await;
         let next = format!("Next: `galley upstream check {}`.", account.id);
         self.print_hook(&hook_token, &next);
         Ok(())

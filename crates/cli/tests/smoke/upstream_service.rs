@@ -1,0 +1,41 @@
+//! A service that runs while an account is connected.
+
+use serde_json::json;
+
+use super::upstream::{Mirror, SECRET_KEY, provider};
+use crate::{
+    http::Request,
+    service::{GALLEY, Launch, command, galley_json, json_of},
+};
+
+#[test]
+fn templates_created_after_connect_wait_for_the_provider() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = provider(dir.path());
+    let mirror = Mirror::new();
+    let service = Launch::with(command(GALLEY), mirror.dir.path())
+        .flags(&["--set", "upstream_allow_private=true", "--set", "upstream_sync=false"])
+        .variable("GALLEY_SECRET_KEY", SECRET_KEY)
+        .start();
+    let created = galley_json(mirror.dir.path(), &["token", "create", "shop"]);
+    let token = created["token"].as_str().unwrap().to_owned();
+    let account = galley_json(mirror.dir.path(), &["account", "show", "shop"]);
+    let waba = account["id"].as_str().unwrap().to_owned();
+    let create = |name: &str| {
+        let document = json!({
+            "name": name, "language": "en_US", "category": "UTILITY",
+            "components": [{"type": "BODY", "text": "Your order has arrived."}],
+        });
+        let request = Request::new("POST", format!("/v23.0/{waba}/message_templates"));
+        let request = request.header("Authorization", &format!("Bearer {token}"));
+        let response = service.send(&request.body(document.to_string()));
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
+    };
+    // The service knows the account from now on.
+    assert_eq!(create("before")["status"], "APPROVED");
+    json_of(&mirror.connect(&provider, provider.member("token")));
+    let after = create("after");
+    assert_eq!(after["status"], "PENDING", "{after}");
+    assert_eq!(after["galley_upstream"]["state"], "queued", "{after}");
+}
