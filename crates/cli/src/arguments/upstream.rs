@@ -58,7 +58,14 @@ or `push` decides.")]
     /// Stop all calls to the provider.
     Pause(Connected),
     /// End a pause, or the suspicion after a sweep that did not see many templates.
-    Resume(Connected),
+    #[command(override_usage = "galley upstream resume [OPTIONS] <ACCOUNT>")]
+    Resume {
+        #[command(flatten)]
+        connected: Connected,
+        /// The templates that the last sweep did not see may be gone: look at each of them.
+        #[arg(long)]
+        accept_missing: bool,
+    },
     /// Replace the token, after a check that the provider accepts the new one.
     #[command(override_usage = "galley upstream token --token-file <FILE> <ACCOUNT>")]
     Token {

@@ -81,7 +81,12 @@ impl UpstreamCommands<'_> {
             UpstreamCommand::Push(it) => self.act(&it, UpstreamAction::Push).await?,
             UpstreamCommand::Adopt(it) => self.adopt(&it).await?,
             UpstreamCommand::Pause(it) => self.change(&it, ConnectionChange::Paused).await?,
-            UpstreamCommand::Resume(it) => self.change(&it, ConnectionChange::Resumed).await?,
+            UpstreamCommand::Resume { connected, accept_missing: false } => {
+                self.change(&connected, ConnectionChange::Resumed).await?;
+            }
+            UpstreamCommand::Resume { connected, accept_missing: true } => {
+                self.change(&connected, ConnectionChange::MissingAccepted).await?;
+            }
             UpstreamCommand::Token { connected, token_file } => {
                 self.replace_token(&connected, &token_file).await?;
             }

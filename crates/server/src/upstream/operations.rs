@@ -49,8 +49,12 @@ struct Run<'a> {
 }
 
 impl Session {
-    /// Makes operations that are due, at most `limit`, oldest first. Returns how many it made.
+    /// Makes operations that are due, at most `limit`, oldest first. Returns how many it made: none
+    /// while a person has to look at the connection.
     pub async fn run_operations(&self, limit: usize) -> Result<usize, SyncError> {
+        if self.connection.is_frozen() {
+            return Ok(0);
+        }
         let account = self.connection.account;
         let open = self.context.store.open_operations(account, MAX_OPEN_OPERATIONS).await?;
         if open.is_empty() {

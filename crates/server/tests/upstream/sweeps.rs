@@ -9,10 +9,13 @@ use std::{
 use axum::http::Method;
 use galley_domain::{
     template::{Review, Status},
-    upstream::{CallFailure, RemoteStatus, SweepVerdict, read_hook},
+    upstream::{CallFailure, OperationState, RemoteStatus, SweepVerdict, read_hook},
 };
 use galley_server::{Clock as _, upstream::SyncError};
-use galley_store::{DegradedReason, UpstreamAction, UpstreamActionOutcome};
+use galley_store::{
+    Author, ConnectionChange, DegradedReason, UpstreamAction, UpstreamActionOutcome,
+};
+use galley_upstream::Method as UpstreamMethod;
 use serde_json::{Value, json};
 
 use super::{connected::Connected, rng::scale};
@@ -138,6 +141,19 @@ async fn an_empty_list_removes_nothing_and_is_suspicious() {
     assert!(mirrored.iter().all(|it| it.missing == 0 && it.gone_at.is_none()));
     let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
     assert!(connection.suspicious_at.is_some());
+    // The list may be that of another account: nothing is sent there until a person has looked.
+    connected.create(&order("order_new")).await;
+    connected.take_count(UpstreamMethod::Post);
+    connected.step().await;
+    assert_eq!(connected.take_count(UpstreamMethod::Post), 0);
+    assert_eq!(connected.states().await, [OperationState::Queued]);
+    let answered = connected.post_order("order_newer").await.expect_success();
+    assert_eq!(answered["galley_upstream"]["state"], "queued", "at once: {answered}");
+    let by = Author::operator(connected.service.clock.now());
+    let resumed = ConnectionChange::Resumed;
+    connected.service.store.change_connection(connected.account, resumed, by).await.unwrap();
+    connected.step().await;
+    assert_eq!(connected.states().await, [OperationState::Done; 2]);
 }
 
 #[tokio::test]

@@ -28,5 +28,5 @@ pub(crate) use self::{
         PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
         is_category_held, plan_action,
     },
-    sweep::{FinishedSweep, MISSING, RecordedPage},
+    sweep::{FinishedSweep, MISSING, RecordedPage, UNSEEN},
 };

@@ -32,7 +32,7 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, WORK_COLUMNS, connect_refusal,
+            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, UNSEEN, WORK_COLUMNS, connect_refusal,
             connection as decode,
         },
     },
@@ -406,11 +406,11 @@ async fn apply_change(
                 "UPDATE upstream SET paused_at = coalesce(paused_at, $2) WHERE account_id = $1";
             transaction.execute(update, &[&own, &millis(by.at)]).await?;
         }
-        ConnectionChange::Resumed => {
-            if before.suspicious_at.is_some() {
-                let update = "UPDATE upstream_template SET missing = 0 WHERE account_id = $1 AND \
-                              missing > 0 AND gone_at IS NULL";
-                transaction.execute(update, &[&own]).await?;
+        ConnectionChange::Resumed | ConnectionChange::MissingAccepted => {
+            if let Some(missing) = change.missing_after().filter(|_| before.is_frozen()) {
+                let update =
+                    format!("UPDATE upstream_template SET missing = {missing} WHERE {UNSEEN}");
+                transaction.execute(&update, &[&own]).await?;
             }
             let update = "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
                           degraded_until = NULL, rest_until = NULL WHERE account_id = $1";
@@ -421,7 +421,7 @@ async fn apply_change(
         operations::release_held(transaction, account, *reason, by.at).await?;
     }
     transaction.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by);
-    if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {
+    if change.missing_after().is_some() && before.is_frozen() {
         let event = (EventType::UpstreamRecovered, SUSPICIOUS);
         events::append_upstream(transaction, &before, event, by.at);
     }

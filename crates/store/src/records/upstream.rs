@@ -5,7 +5,7 @@ use galley_domain::{
     template::quality::Quality,
     upstream::{
         CallBudget, CallKind, ProviderError, RemoteId, RemoteStatus, RemoteTemplate, SweepProgress,
-        SweepVerdict, content::document_key,
+        SweepVerdict, content::document_key, sweep::SWEEPS_UNTIL_GONE,
     },
 };
 use jiff::Timestamp;
@@ -136,12 +136,20 @@ impl UpstreamConnection {
         ConnectionState::new(is_paused, self.suspicious_at.is_some(), self.degraded.is_some())
     }
 
-    /// Whether no call of this kind is made now: a person paused the connection, it rests after a
-    /// failure or because the provider asked for it, or its budget is used up.
+    /// Whether operations wait until a person has looked: the provider may be another account than
+    /// before, which nothing must change.
+    pub fn is_frozen(&self) -> bool {
+        self.suspicious_at.is_some()
+    }
+
+    /// Whether no call of an operation of this kind is made now: a person paused the connection or has
+    /// to look at it, it rests after a failure or because the provider asked for it, or its budget is
+    /// used up.
     pub fn is_resting(&self, kind: CallKind, calls_per_hour: u32, at: Timestamp) -> bool {
         let budget = CallBudget { calls_per_hour, ..self.budget.clone() };
         let degraded_until = self.degraded.as_ref().and_then(|it| it.until);
         self.paused_at.is_some()
+            || self.is_frozen()
             || degraded_until.is_some_and(|until| at < until)
             || budget.take(kind, at).is_err()
     }
@@ -239,6 +247,9 @@ pub enum ConnectionChange {
     Paused,
     /// Ends a pause and the suspicion about a sweep. Calls are made again at once.
     Resumed,
+    /// The same, and the templates that the last sweep did not see are missing: a read of each decides
+    /// whether it is gone.
+    MissingAccepted,
 }
 
 impl ConnectionChange {
@@ -250,6 +261,17 @@ impl ConnectionChange {
             Self::Hook(_) => "hook",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
+            Self::MissingAccepted => "missing_accepted",
+        }
+    }
+
+    /// The value of `missing` in the rows that a suspicious sweep did not see, if the change ends the
+    /// suspicion.
+    pub(crate) fn missing_after(&self) -> Option<u32> {
+        match self {
+            Self::Resumed => Some(0),
+            Self::MissingAccepted => Some(SWEEPS_UNTIL_GONE),
+            _ => None,
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, WORK_COLUMNS, connect_refusal,
+            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, UNSEEN, WORK_COLUMNS, connect_refusal,
             connection as decode,
         },
     },
@@ -394,13 +394,12 @@ fn apply_change(
                 "UPDATE upstream SET paused_at = coalesce(paused_at, ?2) WHERE account_id = ?1",
             )?
             .execute([own, millis(by.at)])?,
-        ConnectionChange::Resumed => {
-            connection
-                .prepare_cached(
-                    "UPDATE upstream_template SET missing = 0 WHERE account_id = ?1 AND \
-                     missing > 0 AND gone_at IS NULL AND ?2",
-                )?
-                .execute(params![own, before.suspicious_at.is_some()])?;
+        ConnectionChange::Resumed | ConnectionChange::MissingAccepted => {
+            if let Some(missing) = change.missing_after().filter(|_| before.is_frozen()) {
+                let update =
+                    format!("UPDATE upstream_template SET missing = {missing} WHERE {UNSEEN}");
+                connection.prepare_cached(&update)?.execute([own])?;
+            }
             connection
                 .prepare_cached(
                     "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
@@ -414,7 +413,7 @@ fn apply_change(
     }
     let audited = AuditedChange::UpstreamChanged { change: change.as_str() };
     audit::append(connection, account, audited, by)?;
-    if *change == ConnectionChange::Resumed && before.suspicious_at.is_some() {
+    if change.missing_after().is_some() && before.is_frozen() {
         let event = (EventType::UpstreamRecovered, SUSPICIOUS);
         events::append_upstream(batch, &before, event, by.at)?;
     }

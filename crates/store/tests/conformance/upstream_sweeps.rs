@@ -5,12 +5,13 @@ use galley_domain::{
         Review, Status,
         lifecycle::{EventType, Hold, State, Trigger},
     },
-    upstream::{CallFailure, ProviderError, RemoteTemplate, SweepVerdict},
+    upstream::{CallFailure, OperationState, ProviderError, RemoteTemplate, SweepVerdict},
 };
 use galley_store::{
     Absence, Author, ConnectionChange, Fence, PageRecord, SweepPosition, SweepReport,
     UpstreamAction, UpstreamActionOutcome,
 };
+use jiff::SignedDuration;
 
 use super::{
     emulator::stored,
@@ -165,6 +166,40 @@ pub(crate) async fn an_empty_list_makes_the_connection_suspicious(store: &Shared
     assert_eq!(kinds(store, fence.account).await.last(), Some(&EventType::UpstreamRecovered));
     counted(store, fence, &all[1..], 60).await;
     assert_eq!(mirror(store, fence.account, "1").await.missing, 1);
+}
+
+pub(crate) async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_read(
+    store: &Shared,
+) {
+    let fence = connected(store, "a").await;
+    let (account, all) = (fence.account, templates(1..11));
+    counted(store, fence, &all, 1).await;
+    let queued = create(store, submitted(account, "new", Review::Provider)).await;
+    let work = async |at| {
+        let interval = SignedDuration::from_hours(1);
+        store.connections_with_work(noon(at), interval, 100).await.unwrap().now
+    };
+    assert!(counted(store, fence, &all[..2], 1_010).await.suspicious);
+    done(store.release_connection(fence).await.unwrap());
+    assert_eq!(work(1_020).await, [], "operations wait while it is suspicious");
+    let by = Author::operator(noon(1_030));
+    store.change_connection(account, ConnectionChange::MissingAccepted, by).await.unwrap();
+    assert_eq!(work(1_040).await, [account]);
+    let lease = store.lease_connection(account, noon(1_050), noon(9_000)).await.unwrap().unwrap();
+    let fence = lease.fence;
+    assert_eq!(store.templates_to_read(account, 100).await.unwrap().len(), 8);
+    done(store.record_absent(fence, id("3"), None, noon(1_060)).await.unwrap());
+    // One of them is there.
+    done(store.record_read(fence, all[3].clone(), None, noon(1_060)).await.unwrap());
+    assert!(mirror(store, account, "3").await.gone_at.is_some());
+    assert_eq!(mirror(store, account, "4").await.missing, 0);
+    // The others wait for their reads, and are not suspicious again.
+    let seen = [&all[..2], &all[3..4]].concat();
+    let report = counted(store, fence, &seen, 1_070).await;
+    assert_eq!((report.verdict, report.suspicious), (SweepVerdict::Counted, false));
+    assert_eq!(store.templates_to_read(account, 100).await.unwrap().len(), 6);
+    let operation = store.newest_operation(account, queued).await.unwrap().unwrap();
+    assert_eq!(operation.operation.state, OperationState::Queued);
 }
 
 pub(crate) async fn templates_that_are_read_during_a_sweep_are_not_missing(store: &Shared) {

@@ -160,8 +160,9 @@ fn finding((template, violations): &(&RemoteTemplate, Violations)) -> Value {
 fn warn_if_suspicious(is_suspicious: bool) {
     if is_suspicious {
         terminal::print_warning(
-            "the provider does not show many templates that it had, so none is marked as missing; \
-             look there, then run `galley upstream resume`",
+            "the provider does not show many templates that it had, so none is marked as missing and \
+             nothing is sent; look there, then run `galley upstream resume`, with --accept-missing if \
+             they were deleted",
         );
     }
 }

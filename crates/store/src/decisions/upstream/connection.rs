@@ -147,7 +147,9 @@ impl ConnectionWork {
         let is_missing = is_missing && connection.suspicious_at.is_none();
         let dirty_at = row.optional_timestamp("dirty_at")?;
         let read_at = if is_missing { Some(Timestamp::UNIX_EPOCH) } else { dirty_at };
-        Ok(Self { connection, read_at, operation_at: row.optional_timestamp("operation_at")? })
+        let operation_at = row.optional_timestamp("operation_at")?;
+        let operation_at = operation_at.filter(|_| !connection.is_frozen());
+        Ok(Self { connection, read_at, operation_at })
     }
 
     /// When its next work is due.

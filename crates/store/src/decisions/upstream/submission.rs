@@ -282,7 +282,9 @@ impl ConnectionChange {
     /// The reasons for which no operation is held any more after the change.
     pub(crate) fn ended_reasons(&self) -> &'static [HeldReason] {
         match self {
-            Self::Token(..) | Self::Resumed => &[HeldReason::Credentials, HeldReason::Restricted],
+            Self::Token(..) | Self::Resumed | Self::MissingAccepted => {
+                &[HeldReason::Credentials, HeldReason::Restricted]
+            }
             Self::AppSecret(_) | Self::Hook(_) | Self::Paused => &[],
         }
     }

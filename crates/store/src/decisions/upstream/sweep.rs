@@ -9,6 +9,11 @@ use crate::{PageRecord, Sweep, SweepPosition, SweepReport, UpstreamConnection};
 
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
+
+/// The rows that the last sweep which has ended did not see, as an SQL condition; `$1` is the account.
+pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND sweep < (SELECT u.sweep - \
+     CASE WHEN u.sweep_began_at IS NULL THEN 0 ELSE 1 END FROM upstream u WHERE u.account_id = $1)";
+
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
 
 /// The sweep that runs after one more page.

@@ -11,7 +11,7 @@ use crate::{
     Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
     SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, MISSING, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
     },
     postgres::{
         columns::{decode, key, millis, number, template_id},
@@ -93,7 +93,7 @@ pub(super) async fn finish(
     let present = MirroredTemplate::PRESENT;
     let count = format!(
         "SELECT count(*), count(*) FILTER (WHERE sweep <> $2 AND observed_at < $3) \
-         FROM upstream_template WHERE account_id = $1 AND {present}"
+         FROM upstream_template WHERE account_id = $1 AND {present} AND NOT ({MISSING})"
     );
     let (known, missing) = match transaction.query_one(&count, values).await? {
         Some(row) => {

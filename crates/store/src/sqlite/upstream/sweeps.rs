@@ -12,7 +12,7 @@ use crate::{
     Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
     SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, MISSING, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
     },
     sqlite::{
         columns::{key, millis, number, template_id},
@@ -96,7 +96,7 @@ pub(super) fn finish(
     let (known, missing) = connection
         .prepare_cached(&format!(
             "SELECT count(*), count(*) FILTER (WHERE sweep <> ?2 AND observed_at < ?3) \
-             FROM upstream_template WHERE account_id = ?1 AND {present}"
+             FROM upstream_template WHERE account_id = ?1 AND {present} AND NOT ({MISSING})"
         ))?
         .query_row([own, number, began_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let finished = FinishedSweep::new(&connected, &sweep, known, missing);
