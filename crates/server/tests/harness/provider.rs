@@ -82,10 +82,10 @@ impl TestService {
             }
             outcome => outcome,
         };
-        let UpstreamActionOutcome::Queued(StoredOperation { id, .. }) = outcome else {
+        let UpstreamActionOutcome::Queued(queued) = outcome else {
             panic!("{outcome:?}");
         };
-        let fence = self.lease(account).await;
+        let (id, fence) = (queued.id, self.lease(account).await);
         let begun = self.store.begin_operation(fence, id, at).await.unwrap();
         assert!(matches!(begun, Fenced::Done(Some(_))), "{begun:?}");
         let error = ProviderError {

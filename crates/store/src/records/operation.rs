@@ -71,7 +71,7 @@ impl UpstreamAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamActionOutcome {
     /// This operation is queued.
-    Queued(StoredOperation),
+    Queued(Box<StoredOperation>),
     /// The template after the change.
     Changed(Box<StoredTemplate>),
     /// The account has no such template.

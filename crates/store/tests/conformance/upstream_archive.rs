@@ -53,7 +53,7 @@ async fn queue(
     action: UpstreamAction,
 ) -> StoredOperation {
     match act(store, fence, id, action).await {
-        UpstreamActionOutcome::Queued(operation) => operation,
+        UpstreamActionOutcome::Queued(operation) => *operation,
         other => panic!("{other:?}"),
     }
 }

@@ -143,7 +143,7 @@ async fn queue_one(
     match app.store().act_upstream(caller.change(app, template), action).await? {
         UpstreamActionOutcome::Queued(operation) => {
             let awaited = awaited(&operation);
-            queued.push((template, operation));
+            queued.push((template, *operation));
             Ok(awaited)
         }
         UpstreamActionOutcome::NotPossible(reason) => {

@@ -180,5 +180,7 @@ async fn apply(
         }
     }
     let queued = operations::newest(transaction, account, id).await?;
-    Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, UpstreamActionOutcome::Queued))
+    Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, |it| {
+        UpstreamActionOutcome::Queued(Box::new(it))
+    }))
 }

@@ -175,5 +175,7 @@ fn apply(
         PlannedAction::AcceptCategory(row) => return accept_category(batch, change, stored, &row),
     }
     let queued = operations::newest(connection, account, id)?;
-    Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, UpstreamActionOutcome::Queued))
+    Ok(queued.map_or(UpstreamActionOutcome::NoTemplate, |it| {
+        UpstreamActionOutcome::Queued(Box::new(it))
+    }))
 }
