@@ -321,6 +321,7 @@ macro_rules! conformance {
                 calls_rest_as_long_as_the_provider_asks_for,
                 a_worker_without_its_lease_does_not_let_calls_rest,
                 a_connection_rests_for_each_reason_that_prevents_a_call,
+                a_new_token_ends_that_calls_fail,
             }
             upstream_drift {
                 an_edit_of_drifted_content_ends_in_a_conflict_without_a_call,

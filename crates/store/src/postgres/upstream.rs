@@ -12,7 +12,6 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::EventType,
     upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -32,7 +31,7 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, UNSEEN, WORK_COLUMNS, connect_refusal,
+            CONNECTION_COLUMNS, ConnectionWork, UNSEEN, WORK_COLUMNS, connect_refusal,
             connection as decode,
         },
     },
@@ -387,8 +386,9 @@ async fn apply_change(
     let own = key(account.get());
     match change {
         ConnectionChange::Token(token, expires_at) => {
-            let update = "UPDATE upstream SET token = $2, token_expires_at = $3, \
-                          degraded_until = NULL WHERE account_id = $1";
+            let update = "UPDATE upstream SET token = $2, token_expires_at = $3, degraded = NULL, \
+                          degraded_since = NULL, degraded_until = NULL, error = NULL \
+                          WHERE account_id = $1";
             let values: Values<'_> = &[&own, &token.0, &expires_at.map(millis)];
             transaction.execute(update, values).await?;
         }
@@ -421,8 +421,7 @@ async fn apply_change(
         operations::release_held(transaction, account, *reason, by.at).await?;
     }
     transaction.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by);
-    if change.missing_after().is_some() && before.is_frozen() {
-        let event = (EventType::UpstreamRecovered, SUSPICIOUS);
+    if let Some(event) = change.event(&before, by.at) {
         events::append_upstream(transaction, &before, event, by.at);
     }
     Ok(true)

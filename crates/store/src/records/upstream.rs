@@ -230,14 +230,15 @@ pub struct Degraded {
     pub since: Timestamp,
     /// Until when no call is made.
     pub until: Option<Timestamp>,
-    /// The last error of the provider.
+    /// The last error of the provider, or of a call that had no response (code 0).
     pub error: Option<ProviderError>,
 }
 
 /// A change of a connection by a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionChange {
-    /// Another token, sealed, and when it expires. Calls are made again at once.
+    /// Another token, sealed, and when it expires. The provider has accepted it: the connection is not
+    /// degraded any more, and calls are made again at once.
     Token(StoredSecret, Option<Timestamp>),
     /// Another secret of the app, sealed, or none.
     AppSecret(Option<StoredSecret>),

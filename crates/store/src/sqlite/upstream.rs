@@ -11,7 +11,6 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::EventType,
     upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -31,7 +30,7 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, UNSEEN, WORK_COLUMNS, connect_refusal,
+            CONNECTION_COLUMNS, ConnectionWork, UNSEEN, WORK_COLUMNS, connect_refusal,
             connection as decode,
         },
     },
@@ -379,8 +378,8 @@ fn apply_change(
     match change {
         ConnectionChange::Token(token, expires_at) => connection
             .prepare_cached(
-                "UPDATE upstream SET token = ?2, token_expires_at = ?3, degraded_until = NULL \
-                 WHERE account_id = ?1",
+                "UPDATE upstream SET token = ?2, token_expires_at = ?3, degraded = NULL, \
+                 degraded_since = NULL, degraded_until = NULL, error = NULL WHERE account_id = ?1",
             )?
             .execute(params![own, token.0, expires_at.map(millis)])?,
         ConnectionChange::AppSecret(secret) => connection
@@ -413,8 +412,7 @@ fn apply_change(
     }
     let audited = AuditedChange::UpstreamChanged { change: change.as_str() };
     audit::append(connection, account, audited, by)?;
-    if change.missing_after().is_some() && before.is_frozen() {
-        let event = (EventType::UpstreamRecovered, SUSPICIOUS);
+    if let Some(event) = change.event(&before, by.at) {
         events::append_upstream(batch, &before, event, by.at)?;
     }
     Ok(true)

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use galley_domain::upstream::CallKind;
-use galley_store::{CallPermit, ConnectionChange, DegradedReason, Fenced};
+use galley_domain::{
+    template::lifecycle::EventType,
+    upstream::{CallKind, ProviderError},
+};
+use galley_store::{Author, CallPermit, ConnectionChange, DegradedReason, Fenced, StoredSecret};
 use jiff::SignedDuration;
 
 use super::{
     emulator::{HOUR, MINUTE, SECOND},
-    fixture::{Shared, noon},
+    fixture::{Shared, events, noon},
     upstream::{connect, connected, done, kinds, whatsapp},
 };
 
@@ -107,4 +110,29 @@ pub(crate) async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared
     }
     assert!(matches!(call(CallKind::Create, false, 2).await, CallPermit::NotBefore(_)));
     assert_eq!(call(CallKind::Create, false, 62 * MINUTE).await, CallPermit::Granted);
+}
+
+pub(crate) async fn a_new_token_ends_that_calls_fail(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    let error = ProviderError { code: 190, subcode: None, title: None, message: "No".to_owned() };
+    let degraded = Some((DegradedReason::Credentials, Some(noon(HOUR)), Some(error)));
+    done(store.set_degraded(fence, degraded, noon(1)).await.unwrap());
+    let rest = SignedDuration::from_hours(2);
+    done(store.rest_calls(fence, rest, noon(1)).await.unwrap());
+    let token = |byte| ConnectionChange::Token(StoredSecret(vec![byte]), Some(noon(9 * HOUR)));
+    for (at, byte) in [(2, 7), (3, 8)] {
+        let by = Author::operator(noon(at));
+        assert!(store.change_connection(account, token(byte), by).await.unwrap());
+        let connection = store.connection(account).await.unwrap().unwrap();
+        assert_eq!((connection.degraded.as_ref(), connection.token.0[0]), (None, byte));
+        assert_eq!(connection.token_expires_at, Some(noon(9 * HOUR)));
+        let rest_until = connection.budget.rest_until;
+        assert_eq!(rest_until, Some(noon(1) + rest), "the budget is one of the account");
+    }
+    let events = events(store, account, 0, 10).await;
+    let events: Vec<_> = events.iter().map(|it| (it.kind, it.reason.as_deref())).collect();
+    let reason = Some("credentials");
+    let expected = [EventType::UpstreamDegraded, EventType::UpstreamRecovered];
+    assert_eq!(events, expected.map(|kind| (kind, reason)), "calls succeed again, once");
 }

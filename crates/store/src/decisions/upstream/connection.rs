@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    Account, ConnectOutcome, Degraded, DegradedReason, StoreError, StoredSecret, Sweep,
-    SweepPosition, UpstreamConnection, UpstreamWork, stored_row::StoredRow,
+    Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, StoreError, StoredSecret,
+    Sweep, SweepPosition, UpstreamConnection, UpstreamWork, stored_row::StoredRow,
 };
 
 /// The columns that [`connection`] reads.
@@ -234,3 +234,21 @@ impl DegradedChange {
 
 /// The reason of the events about a connection that becomes suspicious or no longer is.
 pub(crate) const SUSPICIOUS: &str = "suspicious";
+
+impl ConnectionChange {
+    /// The event that the change of a connection causes, with its reason. The provider has accepted a
+    /// new token, so calls succeed again.
+    pub(crate) fn event(
+        &self,
+        before: &UpstreamConnection,
+        at: Timestamp,
+    ) -> Option<(EventType, &'static str)> {
+        match self {
+            Self::Token(..) => DegradedChange::new(before.degraded.as_ref(), None, at).event,
+            Self::Resumed | Self::MissingAccepted => {
+                before.is_frozen().then_some((EventType::UpstreamRecovered, SUSPICIOUS))
+            }
+            Self::AppSecret(_) | Self::Hook(_) | Self::Paused => None,
+        }
+    }
+}
