@@ -108,7 +108,7 @@ impl Dialect {
     }
 
     /// Whether the path of the base URL ends with a version, such as `v23.0`.
-    fn has_version(&self) -> bool {
+    pub fn has_version(&self) -> bool {
         let last = self.base_url.path_segments().and_then(|mut it| it.next_back());
         let number = last.and_then(|last| last.strip_prefix('v')).unwrap_or_default();
         number.starts_with(|it: char| it.is_ascii_digit())

@@ -167,7 +167,11 @@ fn an_account_mirrors_a_provider_and_the_plan_tells_what_differs() {
 
     assert!(provider.process.end("TERM").success());
     assert_eq!(mirror.plan(), (Some(2), Vec::new()));
-    assert_eq!(mirror.json("status")["degraded"], "unreachable");
+    let status = mirror.json("status");
+    assert_eq!(status["degraded"], "unreachable");
+    let error = status["error"].as_str().unwrap();
+    assert!(error.starts_with("the request was not sent: "), "no code, but the reason: {error}");
+    assert!(error.contains("Could not connect to the server"), "{error}");
     assert!(mirror.refused(&["sync", "shop"]).contains("was not sent"));
     mirror.assert_hides(&token);
 }
@@ -217,6 +221,21 @@ fn a_connection_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_base_url_without_a_version_is_stored_with_a_warning() {
+    let mirror = Mirror::new();
+    let connect = |account, url| {
+        ["connect", account, "--base-url", url, "--waba", "7", "--token-file", "-", "--json"]
+    };
+    let warned = mirror.reading("a token", &connect("shop", "https://provider.test/"));
+    let said = String::from_utf8_lossy(&warned.stderr).into_owned();
+    assert!(said.contains("like https://provider.test/v23.0"), "{said}");
+    assert!(json_of(&warned)["hook_path"].is_string(), "it is connected all the same");
+    json_of(&mirror.run(&["disconnect", "shop", "--yes", "--json"]));
+    let quiet = mirror.reading("a token", &connect("shop", "https://provider.test/v23.0"));
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{quiet:?}");
+}
+
+#[test]
 fn a_token_is_verified_before_it_replaces_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
     let provider = provider(dir.path());
@@ -238,9 +257,11 @@ fn a_token_is_verified_before_it_replaces_the_one_before() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("the new token was not stored"), "{said}");
     let token = provider.member("token");
-    json_of(&mirror.reading(token, &replace));
+    let replaced = json_of(&mirror.reading(token, &replace));
+    assert_eq!(replaced["state"], "connected", "the provider has accepted the token");
+    let status = mirror.json("status");
+    assert_eq!((&status["state"], &status["error"]), (&json!("connected"), &json!(null)));
     assert_eq!(mirror.json("check")["templates"], 1);
-    assert_eq!(mirror.json("status")["state"], "connected");
 
     assert_eq!(mirror.json("pause")["state"], "paused");
     assert!(mirror.refused(&["import", "shop"]).contains("galley upstream resume"));

@@ -43,7 +43,7 @@ impl CallKind {
 /// An error of a provider, with bounded texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderError {
-    /// The code; 0 if the response contained none.
+    /// The code; 0 if the response contained none, or if the error is Galley's own.
     pub code: u32,
     /// The subcode.
     pub subcode: Option<u32>,
@@ -149,6 +149,18 @@ impl CallFailure {
         }
     }
 
+    /// The error for people: that of the provider, or the failure itself with the code 0. Its texts
+    /// contain no secret: those of a provider lose them when they are read, and the others are about
+    /// addresses, times and states of responses.
+    pub fn to_error(&self) -> ProviderError {
+        self.error().cloned().unwrap_or_else(|| ProviderError {
+            code: 0,
+            subcode: None,
+            title: None,
+            message: bounded(&self.to_string()),
+        })
+    }
+
     /// How long the whole connection makes no call after this failure.
     pub fn rest(&self) -> Option<SignedDuration> {
         match self {
@@ -161,14 +173,16 @@ impl CallFailure {
 
 impl std::fmt::Display for ProviderError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}", self.code)?;
-        if let Some(subcode) = self.subcode {
-            write!(out, "/{subcode}")?;
+        let code = (self.code != 0).then(|| match self.subcode {
+            Some(subcode) => format!("{}/{subcode}", self.code),
+            None => self.code.to_string(),
+        });
+        let title = self.title.clone();
+        let prefix: Vec<String> = code.into_iter().chain(title).collect();
+        if !prefix.is_empty() {
+            write!(out, "{}: ", prefix.join(" "))?;
         }
-        if let Some(title) = &self.title {
-            write!(out, " {title}")?;
-        }
-        write!(out, ": {}", self.message)
+        out.write_str(&self.message)
     }
 }
 

@@ -299,7 +299,7 @@ impl HttpWebhookClient {
     }
 
     fn timeout_failure(&self) -> Failure {
-        let detail = format!("The receiver did not respond within {:?}.", self.timeout);
+        let detail = format!("The server did not respond within {:?}.", self.timeout);
         Failure::new(FailureKind::Timeout, detail)
     }
 }

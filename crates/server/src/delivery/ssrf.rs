@@ -86,7 +86,7 @@ pub enum UrlError {
     NoHost,
     /// The host is an IP address, in any spelling.
     #[error(
-        "The host is an IP address. Use a name. (For receivers without one, the operator of this \
+        "The host is an IP address. Use a name. (For servers without one, the operator of this \
          service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     IpAddress,
@@ -94,7 +94,7 @@ pub enum UrlError {
     /// operator cannot allow them: receivers do not use them, and they reveal credentials.
     #[error(
         "The host is a link-local address or an address of a cloud metadata service. Use a \
-         receiver with another address."
+         server with another address."
     )]
     MetadataAddress,
     /// The host is not a valid domain name.
@@ -106,12 +106,12 @@ pub enum UrlError {
     /// The name is only valid on the local network.
     #[error(
         "The host is a name of the local network. Use a public name such as hooks.example.com. \
-         (For local receivers, the operator of this service can set \
+         (For local servers, the operator of this service can set \
          GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     LocalName,
     /// The port is 0.
-    #[error("Port 0 cannot be used. Omit the port, or use the one the receiver listens on.")]
+    #[error("Port 0 cannot be used. Omit the port, or use the one the server listens on.")]
     PortZero,
     /// The port is reserved for other services.
     #[error(
@@ -123,7 +123,7 @@ pub enum UrlError {
     /// find out which names exist in networks that only this service can query.
     #[error(
         "The name {name} could not be resolved to allowed addresses. Check its spelling and its DNS \
-         records: all of them must point to public addresses. (For local receivers, the operator of \
+         records: all of them must point to public addresses. (For local servers, the operator of \
          this service can set GALLEY_WEBHOOKS_ALLOW_PRIVATE=true.)"
     )]
     UnusableName {

@@ -255,7 +255,7 @@ impl Session {
             CallFailure::Restricted(_) => (DegradedReason::Restricted, later(PROBE_INTERVAL)),
             _ => (DegradedReason::Unreachable, later(UNREACHABLE_REST)),
         };
-        let degraded = Some((reason, Some(until), failure.error().cloned()));
+        let degraded = Some((reason, Some(until), Some(failure.to_error())));
         kept(self.context.store.set_degraded(self.fence, degraded, now).await?)?;
         Ok(SyncError::Call(failure))
     }

@@ -90,7 +90,7 @@ mod tests {
             let refused = guard.check_url(url).unwrap_err();
             let message = name_provider_setting(&refused.to_string());
             assert!(message.contains("GALLEY_UPSTREAM_ALLOW_PRIVATE=true"), "{message}");
-            assert!(!message.contains("WEBHOOKS"), "{message}");
+            assert!(!message.contains("WEBHOOKS") && !message.contains("receiver"), "{message}");
         }
     }
 }

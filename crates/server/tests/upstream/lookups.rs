@@ -39,7 +39,9 @@ async fn lost_and_deleted(connected: &Connected, count: usize) {
 
 async fn degraded(connected: &Connected) -> Option<DegradedReason> {
     let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
-    connection.degraded.map(|it| it.reason)
+    let degraded = connection.degraded?;
+    assert!(degraded.error.is_some_and(|it| !it.message.is_empty()), "it says what failed");
+    Some(degraded.reason)
 }
 
 #[tokio::test]

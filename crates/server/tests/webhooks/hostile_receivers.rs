@@ -14,7 +14,7 @@ async fn a_request_to_a_silent_receiver_times_out() {
     let silent = ScriptedReceiver::start(vec![vec![Reply::Send(String::new())]]).await;
     let failure = failure(&private_client(SHORT_TIMEOUT), &silent.url()).await;
     assert_eq!(failure.kind.as_str(), "timeout");
-    assert_eq!(failure.to_string(), "timeout: The receiver did not respond within 50ms.");
+    assert_eq!(failure.to_string(), "timeout: The server did not respond within 50ms.");
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn endless_interim_responses_fail_after_64_kib() {
         let failure = failure(&private_client(LONG_TIMEOUT), &receiver.url()).await;
         assert_eq!(
             failure.to_string(),
-            "broken: The receiver sent more than 64 KiB before its final status.",
+            "broken: The server sent more than 64 KiB before its final status.",
         );
     }
 }

@@ -20,7 +20,7 @@ use super::{UpstreamCommands, status};
 use crate::{
     arguments::{ConnectOptions, Connected},
     secrets::{self, SystemRandom, file},
-    table,
+    table, terminal,
 };
 
 impl UpstreamCommands<'_> {
@@ -61,6 +61,9 @@ impl UpstreamCommands<'_> {
         match self.context.store.connect_upstream(new).await? {
             ConnectOutcome::Connected => {}
             refused => bail!(refusal(refused, &account)),
+        }
+        if !dialect.has_version() {
+            terminal::print_warning(version_missing(base_url, &account));
         }
         // Until then, a running service would approve templates itself, which the provider never gets.
         tokio::time::sleep(CHANGES_KNOWN_WITHIN).await;
@@ -181,6 +184,16 @@ fn refusal(outcome: ConnectOutcome, account: &Account) -> String {
 /// An address that the guard refuses.
 fn address_error(error: &UrlError) -> anyhow::Error {
     anyhow::anyhow!("--base-url: {}", name_provider_setting(&error.to_string()))
+}
+
+/// A base URL that Meta does not have. Another provider may have it.
+fn version_missing(base_url: &str, account: &Account) -> String {
+    let id = account.id;
+    format!(
+        "--base-url {base_url} does not end with a version. If the provider expects one, as Meta \
+         does, run `galley upstream disconnect {id}` and connect again with a base URL like \
+         {base_url}/v23.0"
+    )
 }
 
 /// Asks for the name of the account, on a terminal.

@@ -200,4 +200,18 @@ fn only_failures_of_the_whole_connection_rest() {
     assert_eq!(rest(CallFailure::Refused(error())), None);
     assert_eq!(rest(CallFailure::Unknown(String::new())), None);
     assert_eq!(error().to_string(), "1/2: x");
+    let titled = ProviderError { title: Some("Wait".to_owned()), ..error() };
+    assert_eq!(titled.to_string(), "1/2 Wait: x");
+}
+
+#[test]
+fn a_failure_without_an_error_of_the_provider_is_an_error_without_a_code() {
+    let unreachable = CallFailure::NotSent(format!("Could not connect.\n{}", "a".repeat(400)));
+    let error = unreachable.to_error();
+    assert_eq!((error.code, error.message.chars().count()), (0, MAX_CHARS));
+    assert!(error.to_string().starts_with("the request was not sent: Could not connect. aaa"));
+    let throttled = CallFailure::Throttled { rest: SignedDuration::from_mins(5) };
+    assert_eq!(throttled.to_error().to_string(), "the provider throttles calls for 300 s");
+    let refused = ProviderError { code: 190, subcode: None, title: None, message: "x".to_owned() };
+    assert_eq!(CallFailure::Credentials(refused.clone()).to_error(), refused);
 }

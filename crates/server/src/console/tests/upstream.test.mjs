@@ -47,3 +47,9 @@ test('the two sides are compared by category and components', () => {
   assert.deepEqual(comparable(document), { category: 'UTILITY', components: [{ type: 'BODY' }] });
   assert.deepEqual(comparable({ category: 'UTILITY' }), { category: 'UTILITY', components: [] });
 });
+
+test('an error of Galley itself has no code', () => {
+  assert.equal(upstream.code(100, 2388040), 'code 100, subcode 2388040');
+  assert.equal(upstream.code(190, undefined), 'code 190');
+  assert.equal(upstream.code(0, undefined), '');
+});

@@ -239,7 +239,7 @@ async fn connect(target: &ResolvedTarget, deadline: Instant) -> Result<TcpStream
         io::ErrorKind::TimedOut => FailureKind::Timeout,
         _ => FailureKind::Unreachable,
     };
-    Err(Failure::new(kind, format!("Could not connect to the receiver: {last}.")))
+    Err(Failure::new(kind, format!("Could not connect to the server: {last}.")))
 }
 
 /// The share of the remaining time for the address at this index.
@@ -270,7 +270,7 @@ async fn drain(mut body: Incoming) -> bool {
 
 fn too_much() -> Failure {
     let detail = format!(
-        "The receiver sent more than {} KiB before its final status.",
+        "The server sent more than {} KiB before its final status.",
         MAX_HEADER_BYTES / 1_024
     );
     Failure::new(FailureKind::Broken, detail)
@@ -278,11 +278,11 @@ fn too_much() -> Failure {
 
 fn broken(error: &hyper::Error) -> Failure {
     let detail = if error.is_parse_too_large() {
-        "The header of the receiver's response is too large.".to_owned()
+        "The header of the server's response is too large.".to_owned()
     } else if error.is_parse() {
-        "The receiver's response is not valid HTTP/1.1.".to_owned()
+        "The server's response is not valid HTTP/1.1.".to_owned()
     } else {
-        "The receiver closed the connection before it responded.".to_owned()
+        "The server closed the connection before it responded.".to_owned()
     };
     Failure::new(FailureKind::Broken, detail)
 }

@@ -49,6 +49,7 @@ export function upstreamCard(context) {
     ${fact(t.connection.waba, html`<code>${it.waba_id}</code>`)}
     ${fact(t.connection.since, timeAgo(it.connected_at))}
     ${it.last_sweep_at ? fact(t.connection.sweep, timeAgo(it.last_sweep_at)) : nothing}
+    ${it.degraded?.error ? fact(t.connection.error, html`<bdi>${it.degraded.error.message}</bdi> <span class="quiet">${t.code(it.degraded.error.code, it.degraded.error.subcode)}</span>`) : nothing}
     ${it.token_expires_at ? fact(t.connection.expires, timeFull(it.token_expires_at)) : nothing}
   </dl>`;
 
