@@ -38,7 +38,7 @@ pub(super) fn write(
     page.value(
         Kind::Gauge,
         "galley_upstream_oldest_operation_seconds",
-        "Time since the oldest operation that is not settled was queued; 0 if there is none",
+        "Time since the oldest operation that is not settled was queued; 0 if there is none. Operations that a provider holds back for days do not count",
         age(upstream.oldest_operation, at),
     );
     page.value(

@@ -104,12 +104,14 @@ impl SearchStatistics {
 }
 
 /// The connections, with what [`ConnectionSample::from_row`] reads. The index of open operations
-/// contains only those that are not settled.
+/// contains only those that are not settled. A provider holds edits back for a day (`quota`) and names
+/// of deleted templates for weeks (`name_lock`): such operations are not late.
 pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_disabled, \
      u.paused_at IS NOT NULL AS is_paused, u.suspicious_at IS NOT NULL AS is_suspicious, \
      u.degraded IS NOT NULL AS is_degraded, u.connected_at, u.swept_at, u.token_expires_at, u.calls, \
      (SELECT min(o.created_at) FROM upstream_operation o WHERE o.account_id = u.account_id AND \
-     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_since \
+     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held') AND \
+     coalesce(o.held_reason, '') NOT IN ('quota', 'name_lock')) AS operation_since \
      FROM upstream u JOIN account a ON a.id = u.account_id";
 
 /// A connection to a provider.
@@ -121,7 +123,7 @@ pub(crate) struct ConnectionSample {
     swept_at: Timestamp,
     token_expires_at: Option<Timestamp>,
     calls: RollingHour,
-    /// When the oldest operation that is not settled was queued.
+    /// When the oldest operation that is not settled, nor held back for days, was queued.
     operation_since: Option<Timestamp>,
 }
 

@@ -126,7 +126,8 @@ pub struct UpstreamStatistics {
     pub paused: u64,
     /// Connections of disabled accounts.
     pub disabled: u64,
-    /// When the oldest operation that is not settled was queued; not of paused and disabled ones.
+    /// When the oldest operation that is not settled was queued; not of paused and disabled ones, nor
+    /// one that the provider holds back for days.
     pub oldest_operation: Option<Timestamp>,
     /// The earliest of the ends of the last counted sweeps, or of the connections without one; not of
     /// paused and disabled ones.

@@ -2,7 +2,7 @@
 
 use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger},
-    upstream::CallKind,
+    upstream::{CallFailure, CallKind, HeldReason, ProviderError},
 };
 use galley_store::{
     Author, ConnectionChange, DegradedReason, NewTemplate, ReviewStatistics, SearchStatistics,
@@ -189,6 +189,19 @@ pub(crate) async fn connections_are_counted_by_state_with_their_oldest_work(stor
     assert_eq!(found.oldest_sweep, Some(noon(50)), "the other connection is paused");
     assert_eq!(found.oldest_operation, Some(noon(70)));
     assert_eq!(found.calls.iter().map(|it| it.used(noon(90))).max(), Some(1));
+
+    let operation = store.newest_operation(first.account, template).await.unwrap().unwrap().id;
+    let error = ProviderError { code: 100, subcode: None, title: None, message: "No".to_owned() };
+    for (failure, at) in [
+        (CallFailure::Credentials(error.clone()), Some(noon(70))),
+        (CallFailure::EditNotAllowed(error), None),
+    ] {
+        fenced(store.begin_operation(first, operation, noon(90)).await.unwrap()).unwrap();
+        fenced(store.record_call(first, operation, Err(failure), noon(90)).await.unwrap());
+        assert_eq!(upstream().await.oldest_operation, at, "the provider allows no edit for a day");
+        let reason = HeldReason::Credentials;
+        fenced(store.release_operations(first, reason, noon(90)).await.unwrap());
+    }
 
     store.set_account_disabled(first.account, true, by).await.unwrap();
     let found = upstream().await;
