@@ -60,7 +60,9 @@ pub fn markdown() -> String {
          An account that is [connected to a provider](upstream.md) submits each version to the provider: \
          at once with the review `auto`, after a reviewer's approval with `manual`. The version stays \
          PENDING until the provider decides. Every other status, and every hold, is the one that the \
-         provider shows; it becomes visible without a transition of this table.\n",
+         provider shows; it becomes visible without a transition of this table. `live_version` is the \
+         version that the provider has approved and still shows: an edit takes it away as soon as the \
+         provider reviews it, and so does content that was changed at the provider.\n",
     );
     page
 }

@@ -56,6 +56,13 @@ impl AtProvider {
         })
     }
 
+    /// Whether the provider shows other content than the account has, whatever the newest operation
+    /// is, unless that is about to replace it.
+    pub(crate) fn is_drifted(&self) -> bool {
+        let is_moving = matches!(self.state(), "queued" | "sending" | "held");
+        self.mirrored.as_ref().is_some_and(|it| it.is_present() && it.drifted) && !is_moving
+    }
+
     fn mirrored_state(&self) -> &'static str {
         match &self.mirrored {
             None => "local",

@@ -12,7 +12,10 @@ use galley_store::{UpstreamAction, UpstreamActionOutcome, testing::Fault};
 use galley_upstream::Method::{Get, Post};
 use serde_json::{Value, json};
 
-use super::{connected::Connected, provider::Loss};
+use super::{
+    connected::{Connected, SHOP},
+    provider::Loss,
+};
 use crate::sandbox::emulator::order;
 
 use OperationState::{Conflict, Done, Queued, Superseded};
@@ -193,4 +196,25 @@ async fn an_edit_of_drifted_content_on_the_graph_surface_says_who_changed_it() {
     let message = error["error_user_msg"].as_str().unwrap();
     assert!(message.contains("was changed at the provider"), "{message}");
     assert_eq!(connected.provided_text(&remote).await, THEIRS);
+}
+
+/// Why the template does not render.
+async fn not_live(connected: &Connected, id: TemplateId) -> String {
+    let path = format!("/api/v1.0/15550001111/{SHOP}/message_templates/{id}/render");
+    let response = connected.call(Method::POST, &path, &json!({"body": ["Ada"]})).await;
+    response.problem(409, "not-live")["detail"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_template_without_a_live_version_says_what_the_provider_has_to_do_with_it() {
+    let (connected, id, remote) = shared().await;
+    edit_outside(&connected, &remote, THEIRS).await;
+    connected.sweep(true).await.unwrap();
+    let (mirrored, stored) = connected.only_template().await;
+    assert!(mirrored.drifted && stored.state.live_version().is_none());
+    let detail = not_live(&connected, id).await;
+    assert!(detail.contains("changed at the provider. Accept that content, or push"), "{detail}");
+    act(&connected, id, UpstreamAction::Push).await;
+    let detail = not_live(&connected, id).await;
+    assert!(detail.contains("is being submitted to the provider"), "{detail}");
 }
