@@ -45,6 +45,9 @@ const FIND_LIMIT: u32 = 100;
 /// The most pages that [`Upstream::find`] reads.
 const MAX_FIND_PAGES: usize = 1_000;
 
+/// How many pages of [`Upstream::find`] may fail. It goes on with smaller ones.
+const MAX_FIND_FAILURES: u32 = 3;
+
 /// The fields of a template without its content.
 const HEADER_FIELDS: &str = "id,name,language,status,category,previous_category,correct_category,quality_score,rejected_reason";
 
@@ -255,9 +258,21 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
         language: &str,
     ) -> Result<Option<RemoteTemplate>, CallFailure> {
         let mut query = PageQuery { after: None, limit: FIND_LIMIT, with_components: true };
-        let mut deleted = None;
+        let (mut deleted, mut failures) = (None, 0);
         for _ in 0..MAX_FIND_PAGES {
-            let page = self.page_with_name(&query, Some(name)).await?;
+            let page = match self.page_with_name(&query, Some(name)).await {
+                Ok(page) => page,
+                // The page may be too large for the provider.
+                Err(CallFailure::TooMuchData(_) | CallFailure::Unknown(_))
+                    if failures < MAX_FIND_FAILURES =>
+                {
+                    failures += 1;
+                    query.limit = (query.limit / 2).max(1);
+                    query.with_components = false;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
             for found in page.templates {
                 if found.name != name || found.language != language {
                     continue;

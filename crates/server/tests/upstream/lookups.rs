@@ -16,6 +16,16 @@ use OperationState::{Done, Queued};
 /// Longer than any backoff, and than the lease.
 const LATER: Duration = Duration::from_mins(5);
 
+/// How many pages a lookup by name reads before it fails: it goes on with smaller ones.
+const LOOKUP_CALLS: usize = 4;
+
+/// Loses the calls of so many lookups by name.
+fn lose_lookups(connected: &Connected, count: usize) {
+    for _ in 0..count * LOOKUP_CALLS {
+        connected.lose(Get, Loss::Request);
+    }
+}
+
 /// Creates templates whose creates were lost on their way back, and deletes them. Their deletes have
 /// to look for them.
 async fn lost_and_deleted(connected: &Connected, count: usize) {
@@ -49,7 +59,7 @@ async fn a_delete_whose_lookup_fails_backs_off_and_blocks_no_other_operation() {
     let connected = Connected::start().await;
     lost_and_deleted(&connected, 1).await;
     connected.create(&order("order_shipped")).await;
-    connected.lose(Get, Loss::Request);
+    lose_lookups(&connected, 1);
     connected.step().await;
     assert_eq!(connected.states().await, [Done, Queued, Done]);
     let delete = connected.operations().await.remove(1).operation;
@@ -97,10 +107,8 @@ async fn a_template_that_was_gone_and_pushed_again_is_deleted_although_the_push_
 async fn after_five_lookups_with_an_unknown_outcome_the_provider_counts_as_unreachable() {
     let connected = Connected::start().await;
     lost_and_deleted(&connected, 7).await;
-    for _ in 0..7 {
-        connected.lose(Get, Loss::Request);
-    }
+    lose_lookups(&connected, 7);
     connected.try_step().await;
-    assert_eq!(connected.take_count(Get), 5);
+    assert_eq!(connected.take_count(Get), 5 * LOOKUP_CALLS);
     assert_eq!(degraded(&connected).await, Some(DegradedReason::Unreachable));
 }

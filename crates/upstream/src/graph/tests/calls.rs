@@ -130,12 +130,48 @@ async fn a_provider_that_ignores_the_filter_is_searched_page_by_page() {
     let lines = script.lines();
     assert!(lines[1].ends_with(&format!("fields={HEADERS}&limit=100&after=c1&name=order")));
     assert!(lines[2].contains("after=c2") && lines[3].starts_with("GET /3?"), "{lines:?}");
-    let script = Script::new([
-        Ok(response(200, &page(&[template(1, "a", "en")], Some("c1")))),
-        Ok(response(500, "")),
-    ]);
+    let first = Ok(response(200, &page(&[template(1, "a", "en")], Some("c1"))));
+    let script = Script::new([first].into_iter().chain((0..4).map(|_| Ok(response(500, "")))));
     let failure = upstream(&script).find("order", "en").await.unwrap_err();
     assert_eq!(failure.as_str(), "unknown", "half of a list does not say that it is absent");
+}
+
+#[tokio::test]
+async fn a_search_goes_on_with_smaller_pages_after_one_that_was_too_large() {
+    let too_large = r#"{"error":{"message":"Please reduce the amount of data","code":1}}"#;
+    let first = page(&[template(1, "a", "en")], Some("c1"));
+    let script = Script::new([
+        Ok(response(500, too_large)),
+        Ok(response(200, &first)),
+        Ok(response(502, "")),
+        Err(TransportError::Unknown("timeout".to_owned())),
+        Ok(response(200, &page(&[template(3, "order", "en")], Some("c2")))),
+        Ok(response(200, &template(3, "order", "en"))),
+    ]);
+    let found = upstream(&script).find("order", "en").await.unwrap().unwrap();
+    assert_eq!((found.id, found.document.is_some()), (id("3"), true));
+    let lines = script.lines();
+    let list = |query: &str| format!("GET /17/message_templates?{query}&name=order");
+    let header = |query: &str| list(&format!("fields={HEADERS}&{query}"));
+    let content = format!("fields={HEADERS},{CONTENT}&limit=100&{SUMMARY}");
+    assert_eq!(
+        lines[..5],
+        [
+            list(&content),
+            header(&format!("limit=50&{SUMMARY}")),
+            header("limit=50&after=c1"),
+            header("limit=25&after=c1"),
+            header("limit=12&after=c1"),
+        ]
+    );
+    assert!(lines[5].starts_with("GET /3?"), "{lines:?}");
+    // A fourth failure, and one that is not about the page, end the search.
+    let script = Script::new((0..4).map(|_| Ok(response(500, too_large))));
+    let failure = upstream(&script).find("order", "en").await.unwrap_err();
+    assert_eq!((failure.as_str(), script.lines().len()), ("too_much_data", 4));
+    let script = Script::new([Err(TransportError::NotSent("refused".to_owned()))]);
+    let failure = upstream(&script).find("order", "en").await.unwrap_err();
+    assert_eq!((failure.as_str(), script.lines().len()), ("not_sent", 1));
 }
 
 #[tokio::test]
