@@ -345,6 +345,7 @@ macro_rules! conformance {
                 a_queued_operation_supersedes_those_that_are_not_being_made,
                 a_created_template_is_linked_told_and_read,
                 a_call_with_an_unknown_outcome_is_probed_before_it_is_repeated,
+                a_call_that_never_tells_its_outcome_waits_for_an_hour,
                 a_new_lease_makes_interrupted_calls_unknown,
                 a_refusal_is_told_with_its_reason_and_a_person_retries_it,
                 operations_that_wait_for_credentials_continue_after_their_release,

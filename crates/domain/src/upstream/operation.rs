@@ -43,6 +43,8 @@ pub struct Operation {
     pub state: OperationState,
     /// How many times Galley began a call or a probe for it.
     pub attempts: u32,
+    /// How many of its calls had an unknown outcome since it was queued, or queued again by a person.
+    pub unknown_calls: u32,
     /// Nothing happens to it before this time.
     pub held_until: Option<Timestamp>,
     /// The last error of the provider.
@@ -66,14 +68,24 @@ pub const LIMIT_RETRY: SignedDuration = SignedDuration::from_hours(1);
 /// How often an edit is tried that the provider does not allow now.
 pub const QUOTA_RETRY: SignedDuration = SignedDuration::from_hours(24);
 
-/// How many calls and probes a change of the archive has, if the responses do not tell what became of it
-/// and the probes show that nothing did.
-const MAX_ARCHIVE_ATTEMPTS: u32 = 20;
+/// How many calls with an unknown outcome are made again as soon as a probe shows that they had no
+/// effect. After that, a change of the archive is refused, and others wait.
+const MAX_PROMPT_RETRIES: u32 = 10;
+
+/// How often a call is made again that has an unknown outcome each time, and no effect.
+pub const UNKNOWN_RETRY: SignedDuration = SignedDuration::from_hours(1);
 
 impl Operation {
     /// A new operation.
     pub fn new(kind: OperationKind) -> Self {
-        Self { kind, state: OperationState::Queued, attempts: 0, held_until: None, error: None }
+        Self {
+            kind,
+            state: OperationState::Queued,
+            attempts: 0,
+            unknown_calls: 0,
+            held_until: None,
+            error: None,
+        }
     }
 
     /// Whether its next step can be made now: [`begin`](Self::begin) or
@@ -139,9 +151,10 @@ impl Operation {
                 self.moved(OperationState::Refused, None, error)
             }
             (CallFailure::Unknown(_) | CallFailure::TooMuchData(_) | CallFailure::Gone(_), _)
-            | (CallFailure::Exists(_), OperationKind::Create) => {
-                self.backing_off(OperationState::Unknown, error, now)
-            }
+            | (CallFailure::Exists(_), OperationKind::Create) => Self {
+                unknown_calls: self.unknown_calls.saturating_add(1),
+                ..self.backing_off(OperationState::Unknown, error, now)
+            },
             (
                 CallFailure::Refused(_)
                 | CallFailure::Exists(_)
@@ -188,7 +201,7 @@ impl Operation {
             ) => self.moved(OperationState::Done, None, None),
             // The provider answers calls and reads, and does not do what is asked.
             (ProbeResult::Different, kind)
-                if kind.is_archiving() && self.attempts >= MAX_ARCHIVE_ATTEMPTS =>
+                if kind.is_archiving() && self.unknown_calls >= MAX_PROMPT_RETRIES =>
             {
                 let error = error.or_else(|| Some(unchanged()));
                 self.moved(OperationState::Refused, None, error)
@@ -198,9 +211,12 @@ impl Operation {
                 ProbeResult::Different,
                 OperationKind::Edit | OperationKind::Archive | OperationKind::Unarchive,
             )
-            // The provider answers, so that the call can be made at once.
             | (ProbeResult::Equal | ProbeResult::Different, OperationKind::Delete) => {
-                self.moved(OperationState::Queued, None, error)
+                // The provider answers, so that the call can be made at once, unless that never helps:
+                // then it leaves the calls to others.
+                let is_prompt = self.unknown_calls < MAX_PROMPT_RETRIES;
+                let until = (!is_prompt).then(|| later(now, UNKNOWN_RETRY));
+                self.moved(OperationState::Queued, until, error)
             }
             (
                 ProbeResult::Absent,
@@ -254,7 +270,8 @@ impl Operation {
             self.state,
             OperationState::Refused | OperationState::Conflict | OperationState::Held(_)
         );
-        is_possible.then(|| self.moved(OperationState::Queued, None, self.error.clone()))
+        let queued = || self.moved(OperationState::Queued, None, self.error.clone());
+        is_possible.then(|| Self { unknown_calls: 0, ..queued() })
     }
 
     /// Queued again because the reason of its hold has ended, for example by a new token.
@@ -283,7 +300,8 @@ impl Operation {
         held_until: Option<Timestamp>,
         error: Option<ProviderError>,
     ) -> Self {
-        Self { kind: self.kind, state, attempts: self.attempts, held_until, error }
+        let unknown_calls = if state == OperationState::Done { 0 } else { self.unknown_calls };
+        Self { kind: self.kind, state, attempts: self.attempts, unknown_calls, held_until, error }
     }
 }
 

@@ -15,7 +15,7 @@ use galley_store::{
 use jiff::SignedDuration;
 
 use super::{
-    emulator::{HOUR, stored},
+    emulator::{HOUR, MINUTE, stored},
     fixture::{Shared, change, create, done as changed, events, new, noon},
     sqlite_only::body_edit,
     upstream::{connected, done, header, id, kinds, mirror, remote, sweep, whatsapp},
@@ -163,6 +163,31 @@ pub(crate) async fn a_call_with_an_unknown_outcome_is_probed_before_it_is_repeat
     assert_eq!(begin(store, fence, id, 3 * HOUR).await, Some(OperationState::Probing));
     assert_eq!(probed(store, fence, id, ProbeResult::Equal, 3 * HOUR).await, OperationState::Done);
     assert_eq!(kinds(store, fence.account).await, [EventType::Created, EventType::Submitted]);
+}
+
+pub(crate) async fn a_call_that_never_tells_its_outcome_waits_for_an_hour(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    let template = create(store, new(account, "a")).await;
+    let id = submit(store, account, template, 1).await;
+    let newest = async || store.newest_operation(account, template).await.unwrap().unwrap();
+    for call in 1..=10 {
+        let at = 10 * call * MINUTE;
+        assert_eq!(begin(store, fence, id, at).await, Some(OperationState::Sending));
+        let unknown = Err(CallFailure::Unknown("timeout".to_owned()));
+        called(store, fence, id, unknown, at).await;
+        assert_eq!(i64::from(newest().await.operation.unknown_calls), call);
+        assert_eq!(begin(store, fence, id, at + MINUTE).await, Some(OperationState::Probing));
+        probed(store, fence, id, ProbeResult::Absent, at + MINUTE).await;
+    }
+    let waiting = newest().await.operation;
+    assert_eq!((waiting.state, waiting.unknown_calls), (OperationState::Queued, 10));
+    let until = 101 * MINUTE + HOUR;
+    assert_eq!(waiting.held_until, Some(noon(until)));
+    assert_eq!(begin(store, fence, id, until - 1).await, None);
+    assert_eq!(begin(store, fence, id, until).await, Some(OperationState::Sending));
+    called(store, fence, id, Ok(created()), until).await;
+    assert_eq!(newest().await.operation.unknown_calls, 0);
 }
 
 pub(crate) async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) {

@@ -1,5 +1,7 @@
 //! Every transition of an operation, and what no sequence of them does.
 
+mod unknown_calls;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -19,8 +19,8 @@ use crate::{
 pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, \
      (SELECT name FROM template WHERE id = o.template_id) AS name, \
      (SELECT language FROM template WHERE id = o.template_id) AS language, o.version, o.kind, o.state, \
-     o.held_reason, o.held_until, o.attempts, o.error, o.replaces, o.created_at, o.sent_at, \
-     o.updated_at";
+     o.held_reason, o.held_until, o.attempts, o.unknown_calls, o.error, o.replaces, o.created_at, \
+     o.sent_at, o.updated_at";
 
 /// Operations before which no other of their template is open, as an SQL condition. A version that is
 /// held does not keep the archive waiting, nor the archive a version. The delete of an earlier template
@@ -116,6 +116,7 @@ pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreEr
             kind: row.parsed("kind", OperationKind::parse)?,
             state: row.parsed("state", |word| OperationState::parse(word, reason))?,
             attempts: row.decoded("attempts", |count: i64| u32::try_from(count).ok())?,
+            unknown_calls: row.decoded("unknown_calls", |count: i64| u32::try_from(count).ok())?,
             held_until: row.optional_timestamp("held_until")?,
             error: row.optional("error", |text: String| error(&text))?,
         },

@@ -291,7 +291,8 @@ pub(super) async fn write(
     operation: &StoredOperation,
 ) -> Result<(), StoreError> {
     let update = "UPDATE upstream_operation SET state = $2, held_reason = $3, held_until = $4, \
-                  attempts = $5, error = $6, sent_at = $7, updated_at = $8 WHERE id = $1";
+                  attempts = $5, error = $6, sent_at = $7, updated_at = $8, \
+                  unknown_calls = $9 WHERE id = $1";
     let values: Values<'_> = &[
         &key(operation.id),
         &operation.operation.state.as_str(),
@@ -301,6 +302,7 @@ pub(super) async fn write(
         &operation.operation.error.as_ref().map(stored_error),
         &operation.sent_at.map(millis),
         &millis(operation.updated_at),
+        &i64::from(operation.operation.unknown_calls),
     ];
     transaction.execute(update, values).await.map(drop)
 }

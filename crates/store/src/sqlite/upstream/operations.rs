@@ -303,7 +303,8 @@ pub(super) fn write(
     connection
         .prepare_cached(
             "UPDATE upstream_operation SET state = ?2, held_reason = ?3, held_until = ?4, \
-             attempts = ?5, error = ?6, sent_at = ?7, updated_at = ?8 WHERE id = ?1",
+             attempts = ?5, error = ?6, sent_at = ?7, updated_at = ?8, \
+             unknown_calls = ?9 WHERE id = ?1",
         )?
         .execute(params![
             key(operation.id),
@@ -314,6 +315,7 @@ pub(super) fn write(
             operation.operation.error.as_ref().map(stored_error),
             operation.sent_at.map(millis),
             millis(operation.updated_at),
+            operation.operation.unknown_calls,
         ])?;
     Ok(())
 }
