@@ -50,15 +50,31 @@ impl RollingHour {
         self.0.iter().copied().filter(move |it| (it.0 - minute).abs() < WINDOW_MINUTES)
     }
 
+    /// Whether the limit allows so many more calls; if not, the time at which it does, unless others
+    /// are made until then. More calls than the limit need all of it.
+    fn room(&self, limit: u32, calls: u32, now: Timestamp) -> Result<(), Timestamp> {
+        let minute = now.as_second().div_euclid(60);
+        let most_used = limit.saturating_sub(calls);
+        let mut used = self.used(now);
+        let mut minutes: Vec<(i64, u32)> = self.recent(minute).collect();
+        minutes.sort_unstable();
+        let mut free_at = None;
+        for (minute, calls) in minutes {
+            if used <= most_used {
+                break;
+            }
+            used = used.saturating_sub(calls);
+            let end = Timestamp::from_second((minute + WINDOW_MINUTES) * 60);
+            free_at = Some(end.unwrap_or(Timestamp::MAX));
+        }
+        free_at.map_or(Ok(()), Err)
+    }
+
     /// One more call, unless the limit is reached: then the time at which a call is possible again.
     fn take(&self, limit: u32, now: Timestamp) -> Result<Self, Timestamp> {
+        self.room(limit, 1, now)?;
         let minute = now.as_second().div_euclid(60);
         let mut minutes: Vec<(i64, u32)> = self.recent(minute).collect();
-        if self.used(now) >= limit {
-            let first = minutes.iter().map(|it| it.0).min().unwrap_or(minute);
-            let free = Timestamp::from_second((first + WINDOW_MINUTES) * 60);
-            return Err(free.unwrap_or(Timestamp::MAX));
-        }
         match minutes.iter_mut().find(|it| it.0 == minute) {
             Some(it) => it.1 += 1,
             None => minutes.push((minute, 1)),
@@ -105,6 +121,18 @@ impl CallBudget {
         }
         next.calls = self.calls.take(self.calls_per_hour.max(1), now)?;
         Ok(next)
+    }
+
+    /// Whether the budget allows so many calls now, of which the last one is of this kind; if not, the
+    /// time until which it does not. A budget of fewer calls than that has to be unused.
+    pub fn room_for(&self, kind: CallKind, calls: u32, now: Timestamp) -> Result<(), Timestamp> {
+        if let Some(until) = self.rest_until.filter(|until| now < *until) {
+            return Err(until);
+        }
+        if kind == CallKind::Create {
+            self.creates.room(CREATES_PER_HOUR, 1, now)?;
+        }
+        self.calls.room(self.calls_per_hour.max(1), calls, now)
     }
 
     /// The budget after one more call of a sweep, which may use a tenth of the calls.
@@ -204,6 +232,38 @@ mod tests {
         }
         let after = budget.take(CallKind::Read, at(300)).unwrap();
         assert_eq!(after.rest_until, None);
+    }
+
+    #[test]
+    fn calls_that_belong_together_have_room_if_the_budget_allows_all_of_them() {
+        let mut budget = CallBudget::new(10);
+        for second in [0, 0, 0, 60, 60, 120, 120, 120] {
+            budget = budget.take(CallKind::Read, at(second)).unwrap();
+        }
+        let room = |calls| budget.room_for(CallKind::Edit, calls, at(180));
+        let minute = |minute: i64| Err(at((minute + WINDOW_MINUTES) * 60));
+        assert_eq!([room(0), room(1), room(2)], [Ok(()); 3]);
+        assert_eq!([room(3), room(5)], [minute(0); 2], "three calls become free at once");
+        assert_eq!([room(6), room(7)], [minute(1); 2]);
+        assert_eq!([room(8), room(10)], [minute(2); 2]);
+        assert_eq!(room(11), minute(2), "more calls than the budget has need all of it");
+        let until = room(7).unwrap_err();
+        assert_eq!(budget.room_for(CallKind::Edit, 7, until), Ok(()));
+        assert!(budget.room_for(CallKind::Edit, 8, until).is_err());
+        assert_eq!(CallBudget::new(0).room_for(CallKind::Read, 9, at(0)), Ok(()));
+    }
+
+    #[test]
+    fn calls_that_belong_together_wait_for_a_rest_and_for_the_limit_of_creates() {
+        let mut budget = CallBudget::new(200);
+        for _ in 0..100 {
+            budget = budget.take(CallKind::Create, at(0)).unwrap();
+        }
+        assert!(budget.room_for(CallKind::Create, 3, at(0)).is_err());
+        assert_eq!(budget.room_for(CallKind::Edit, 100, at(0)), Ok(()));
+        let resting = budget.resting(SignedDuration::from_mins(5), at(0));
+        assert_eq!(resting.room_for(CallKind::Edit, 1, at(299)), Err(at(300)));
+        assert_eq!(resting.room_for(CallKind::Edit, 1, at(300)), Ok(()));
     }
 
     #[test]

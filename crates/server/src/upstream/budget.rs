@@ -1,5 +1,9 @@
 //! Counts each call before it is made, under the lease of the session, and rests when the provider says
 //! that its budget is almost used up.
+//!
+//! The calls of an operation belong together: what a look has shown is old after a rest, and uploads
+//! expire. They begin only if the budget has room for all of them, and a rest that one of their responses
+//! asks for begins after the last one.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -7,12 +11,17 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use galley_domain::upstream::Usage;
+use galley_domain::upstream::{CallFailure, CallKind, Usage, budget::CallBudget};
 use galley_store::{CallPermit, Fence, Fenced, Store};
 use galley_upstream::{Request, Response, Transport, TransportError};
 use jiff::{SignedDuration, Timestamp};
 
+use super::session::{Session, SyncError};
 use crate::clock::Clock;
+
+/// After so many responses that ask for a rest, an operation does not go on. A template with ten samples
+/// needs fewer calls.
+const MAX_POSTPONED_RESTS: u32 = 32;
 
 /// A transport that makes a call only if the budget of the connection allows it.
 pub(super) struct BudgetedTransport {
@@ -37,6 +46,18 @@ pub(super) struct BudgetState {
     lost: AtomicBool,
     /// Until when the budget allows no call.
     not_before: Mutex<Option<Timestamp>>,
+    /// The rest after the calls that belong together; `None` if no such calls are being made.
+    postponed: Mutex<Option<PostponedRest>>,
+}
+
+/// A rest that begins after calls that belong together. It is lost if the process dies before: then the
+/// response of the next call asks for it again.
+#[derive(Default)]
+struct PostponedRest {
+    /// How many responses have asked for it.
+    asked: u32,
+    /// The end of the longest one.
+    until: Option<Timestamp>,
 }
 
 impl BudgetState {
@@ -61,17 +82,76 @@ impl BudgetState {
     fn refuse_until(&self, until: Timestamp) {
         *self.not_before.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
-}
 
-impl BudgetedTransport {
-    /// Lets all instances rest. The response that asks for it is used.
-    async fn rest(&self, rest: SignedDuration) {
-        match self.store.rest_calls(self.fence, rest, self.clock.now()).await {
+    /// Postpones a rest; `false` if it has to begin now.
+    fn postpone_rest(&self, until: Timestamp) -> bool {
+        let mut postponed = self.postponed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(postponed) = postponed.as_mut() else { return false };
+        postponed.asked += 1;
+        postponed.until = postponed.until.max(Some(until));
+        postponed.asked < MAX_POSTPONED_RESTS
+    }
+
+    /// Begins or ends calls that belong together; returns the rest after those that have ended.
+    fn set_together(&self, is_together: bool) -> Option<Timestamp> {
+        let mut postponed = self.postponed.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *postponed, is_together.then(Default::default));
+        before.and_then(|it| it.until)
+    }
+
+    /// Lets all instances rest.
+    async fn rest(&self, store: &dyn Store, fence: Fence, until: Timestamp, now: Timestamp) {
+        match store.rest_calls(fence, until.duration_since(now), now).await {
             Ok(Fenced::Done(())) => {}
-            Ok(Fenced::LeaseLost) => self.state.lost.store(true, Ordering::Relaxed),
+            Ok(Fenced::LeaseLost) => self.lost.store(true, Ordering::Relaxed),
             // The response of the next call asks for it again.
             Err(error) => tracing::warn!(%error, "the rest of a connection was not stored"),
         }
+    }
+}
+
+impl BudgetedTransport {
+    /// Lets all instances rest, now or after the calls that belong together. The response that asks for
+    /// it is used.
+    async fn rest(&self, rest: SignedDuration) {
+        let now = self.clock.now();
+        let until = now.checked_add(rest).unwrap_or(Timestamp::MAX);
+        if !self.state.postpone_rest(until) {
+            self.state.rest(&*self.store, self.fence, until, now).await;
+        }
+    }
+}
+
+impl Session {
+    /// Makes calls that belong together. The rest that their responses ask for begins after them, also
+    /// if they fail.
+    pub(super) async fn together<T>(&self, calls: impl Future<Output = T>) -> T {
+        let budget = &self.budget;
+        budget.set_together(true);
+        let made = calls.await;
+        let now = self.now();
+        if let Some(until) = budget.set_together(false).filter(|until| *until > now) {
+            budget.rest(&*self.context.store, self.fence, until, now).await;
+        }
+        made
+    }
+
+    /// Whether the budget has room for so many calls that belong together, of which the last one is of
+    /// this kind; if not, the failure of the first one, which is not made.
+    pub(super) async fn room_for(
+        &self,
+        kind: CallKind,
+        calls: u32,
+    ) -> Result<Result<(), CallFailure>, SyncError> {
+        let connection = self.context.store.connection(self.connection.account).await?;
+        // A write under the lease tells that the account is disconnected.
+        let Some(connection) = connection else { return Ok(Ok(())) };
+        let calls_per_hour = self.context.settings.calls_per_hour;
+        let (budget, now) = (CallBudget { calls_per_hour, ..connection.budget }, self.now());
+        Ok(budget.room_for(kind, calls, now).map_err(|until| {
+            self.budget.refuse_until(until);
+            CallFailure::Throttled { rest: until.duration_since(now) }
+        }))
     }
 }
 

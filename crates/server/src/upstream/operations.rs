@@ -111,8 +111,9 @@ impl Session {
         let is_create = operation.operation.kind == OperationKind::Create;
         match failure {
             CallFailure::Throttled { .. } => match self.budget.take_refusal() {
-                // Creates have a limit of their own: edits and deletes may still be possible.
-                Some(_) if is_create && self.allows_edits().await? => Ok(unknown_calls),
+                // Creates have a limit of their own, and an operation may need several calls: others
+                // may still be possible.
+                Some(_) if self.allows_edits().await? => Ok(unknown_calls),
                 Some(until) => Err(SyncError::NotBefore(until)),
                 None => Err(self.failed(failure).await?),
             },
@@ -145,8 +146,8 @@ impl Session {
     ) -> Result<Progress, SyncError> {
         let subject = self.subject(operation).await?;
         let (progress, after) = match operation.operation.state {
-            OperationState::Unknown => self.probe(operation, &subject).await?,
-            _ => self.make(operation, subject, run).await?,
+            OperationState::Unknown => self.together(self.probe(operation, &subject)).await?,
+            _ => self.together(self.make(operation, subject, run)).await?,
         };
         if let Some(after) = after {
             if after.operation.state.is_settled() {

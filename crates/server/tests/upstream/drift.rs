@@ -6,7 +6,7 @@ use axum::http::Method;
 use galley_domain::{
     id::TemplateId,
     template::Status,
-    upstream::{OperationState, RemoteId, operation::changed_outside},
+    upstream::{HeldReason, OperationState, RemoteId, operation::changed_outside},
 };
 use galley_store::{UpstreamAction, UpstreamActionOutcome, testing::Fault};
 use galley_upstream::Method::{Get, Post};
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::sandbox::emulator::order;
 
-use OperationState::{Conflict, Done, Queued, Superseded};
+use OperationState::{Conflict, Done, Held, Queued, Superseded};
 
 const THEIRS: &str = "Hello {{1}}, your parcel left the warehouse today.";
 const THEIRS_AGAIN: &str = "Dear {{1}}, the courier will ring at your door soon.";
@@ -92,6 +92,24 @@ async fn an_edit_does_not_replace_content_that_was_changed_outside_until_it_is_p
     let (mirrored, stored) = connected.only_template().await;
     assert_eq!((mirrored.drifted, mirrored.version), (false, Some(2)));
     assert_eq!(stored.state.live_version(), Some(2));
+}
+
+#[tokio::test]
+async fn an_edit_that_was_throttled_does_not_replace_content_that_was_changed_meanwhile() {
+    let (connected, id, remote) = shared().await;
+    connected.advance(LATER);
+    connected.edit(id, &with_text(OURS)).await;
+    let throttled = json!({"call": "edit", "times": 1, "kind": "error", "code": 80_008});
+    connected.emulator().add_fault(&throttled).await;
+    connected.try_step().await;
+    assert_eq!(connected.states().await, [Done, Held(HeldReason::Throttle)]);
+    assert_eq!(connected.take_count(Post), 1, "the template was looked at, and the edit refused");
+    edit_outside(&connected, &remote, THEIRS).await;
+    connected.advance(Duration::from_hours(24));
+    connected.try_step().await;
+    assert_eq!(connected.states().await, [Done, Conflict]);
+    assert_eq!(connected.take_count(Post), 0, "no call is made");
+    assert_eq!(connected.provided_text(&remote).await, THEIRS);
 }
 
 #[tokio::test]

@@ -387,7 +387,7 @@ async fn a_provider_that_cannot_be_reached_is_not_called_for_each_operation() {
 }
 
 /// A template with a picture that was uploaded to the connected account.
-async fn with_picture(connected: &Connected) -> Value {
+pub(super) async fn with_picture(connected: &Connected) -> Value {
     let path =
         format!("/v23.0/1/uploads?file_name=a.png&file_length={}&file_type=image/png", PNG.len());
     let begun = connected.call(Method::POST, &path, &Value::Null).await.expect_success();

@@ -1,7 +1,7 @@
 //! Makes the call of an operation.
 
 use galley_domain::upstream::{
-    CallDone, CallFailure, OperationKind, OperationState, ProviderError, RemoteId,
+    CallDone, CallFailure, CallKind, OperationKind, OperationState, ProviderError, RemoteId,
     operation::changed_outside,
 };
 use galley_store::{StoredOperation, StoredTemplate};
@@ -105,7 +105,7 @@ impl Session {
         let is_create = operation.operation.kind == OperationKind::Create;
         if !is_create || is_same(&template, &row) {
             // The mirror may show what was there before the last edit, here or at the provider.
-            row = match self.current_row(row, operation).await? {
+            row = match self.current_row(row, &template).await? {
                 Ok(Some(current)) => current,
                 Ok(None) => return self.plan_create(operation, &template, run).await,
                 Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
@@ -147,6 +147,9 @@ impl Session {
         if let Some(row) = subject.row {
             return Ok(Plan::Call(Call::Delete { id: row.id, name: row.name }));
         }
+        if let Err(failure) = self.room_for(CallKind::Delete, 2).await? {
+            return Ok(Plan::Failed(failure));
+        }
         // A create whose outcome was not known may have made it, even if the mirror had a former one.
         match self.find_own(operation, &subject).await? {
             Ok(Some(found)) => Ok(Plan::Call(Call::Delete { id: found.id, name: found.name })),
@@ -160,10 +163,12 @@ impl Session {
     async fn with_samples(&self, call: Call) -> Result<Result<Call, CallFailure>, SyncError> {
         Ok(match call {
             Call::Create { document } => {
-                self.upload_samples(document).await?.map(|document| Call::Create { document })
+                let sent = self.upload_samples(document, CallKind::Create).await?;
+                sent.map(|document| Call::Create { document })
             }
             Call::Edit { id, document } => {
-                self.upload_samples(document).await?.map(|document| Call::Edit { id, document })
+                let sent = self.upload_samples(document, CallKind::Edit).await?;
+                sent.map(|document| Call::Edit { id, document })
             }
             without @ (Call::Delete { .. } | Call::Archive { .. } | Call::Unarchive { .. }) => {
                 Ok(without)

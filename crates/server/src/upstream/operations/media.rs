@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use galley_domain::{
     template::sample,
-    upstream::{CallFailure, ProviderError, samples::linked_samples},
+    upstream::{CallFailure, CallKind, ProviderError, samples::linked_samples},
 };
 use galley_upstream::{MediaFile, Upstream as _};
 use serde_json::Value;
@@ -13,20 +13,24 @@ use serde_json::Value;
 use crate::upstream::session::{Session, SyncError};
 
 impl Session {
-    /// The document with the provider's handles instead of Galley's. A link is no handle: the provider
-    /// would refuse it.
+    /// The document of a call of this kind with the provider's handles instead of Galley's. A link is no
+    /// handle: the provider would refuse it.
     pub(super) async fn upload_samples(
         &self,
         document: String,
+        kind: CallKind,
     ) -> Result<Result<String, CallFailure>, SyncError> {
         if !linked_samples(&document).is_empty() {
             return Ok(Err(linked()));
         }
-        let names: BTreeSet<&str> = sample::referenced_names(&document).collect();
+        let names = sample_names(&document);
         if names.is_empty() {
             return Ok(Ok(document));
         }
         let Some(app) = &self.connection.app_id else { return Ok(Err(no_app())) };
+        if let Err(failure) = self.room_for(kind, upload_calls(&document) + 1).await? {
+            return Ok(Err(failure));
+        }
         let mut sent = document.clone();
         for name in names {
             let Some(file) = self.kept_file(name).await? else { return Ok(Err(no_file())) };
@@ -56,6 +60,15 @@ impl Session {
         }
         Ok(Some(MediaFile { name: media.file_name, media_type: media.file_type, bytes }))
     }
+}
+
+/// The calls that upload the samples of a content: two for each.
+pub(super) fn upload_calls(content: &str) -> u32 {
+    u32::try_from(2 * sample_names(content).len()).unwrap_or(u32::MAX)
+}
+
+fn sample_names(content: &str) -> BTreeSet<&str> {
+    sample::referenced_names(content).collect()
 }
 
 /// The failure of an upload as that of the call, which is not made.

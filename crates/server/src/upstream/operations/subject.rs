@@ -5,14 +5,15 @@ use galley_domain::{
     rulebook::Category,
     template::sample,
     upstream::{
-        CallFailure, HeldReason, OperationState, RemoteTemplate,
+        CallFailure, CallKind, RemoteTemplate,
         content::{document_key, version_key},
     },
 };
 use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
+use super::media::upload_calls;
 use crate::upstream::session::{Session, SyncError};
 
 /// How many versions are compared with a template at the provider to learn whether Galley has made it.
@@ -55,22 +56,23 @@ impl Session {
     }
 
     /// The row of the subject after a read, if something may have changed at the provider since it was
-    /// seen; `None` if the provider does not have the template any more.
+    /// seen; `None` if the provider does not have the template any more. The read is made only if the
+    /// budget has room for the edit to the template, too.
     pub(super) async fn current_row(
         &self,
         row: MirroredTemplate,
-        operation: &StoredOperation,
+        template: &StoredTemplate,
     ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
         let now = self.now();
         let is_dirty = row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
-        // The read of an edit may be what used up the budget. It counts when the rest is over: each
-        // further read could ask for a rest again.
-        let is_rested = operation.operation.state == OperationState::Held(HeldReason::Throttle);
-        let needed_at = if is_rested { operation.updated_at } else { now };
-        if !is_dirty && needed_at.duration_since(row.observed_at) < MAX_ROW_AGE {
+        if !is_dirty && is_recent(row.observed_at, now) {
             return Ok(Ok(Some(row)));
         }
-        self.read_again(row).await
+        let calls = 1 + upload_calls(template.template.content()) + 1;
+        match self.room_for(CallKind::Edit, calls).await? {
+            Ok(()) => self.read_again(row).await,
+            Err(failure) => Ok(Err(failure)),
+        }
     }
 
     /// The row of a template after a read; `None` if the provider does not have it any more.
@@ -128,6 +130,11 @@ impl Session {
     }
 }
 
+/// Whether a look is recent enough to rely on. One of the future is not: the clock was set back.
+fn is_recent(observed_at: Timestamp, now: Timestamp) -> bool {
+    (SignedDuration::ZERO..MAX_ROW_AGE).contains(&now.duration_since(observed_at))
+}
+
 /// The category that an edit has to change, because the provider shows another one.
 pub(super) fn changed_category(
     template: &StoredTemplate,
@@ -145,4 +152,18 @@ pub(super) fn is_same(template: &StoredTemplate, row: &MirroredTemplate) -> bool
         && row.content_key == version_key(&row.category, content)
         && changed_category(template, row).is_none()
         && sample::referenced_names(content).next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_counts_for_a_minute_and_not_if_it_is_of_the_future() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let is_recent = |age: i64| super::is_recent(now - SignedDuration::from_millis(age), now);
+        for (age, expected) in [(-1, false), (0, true), (59_999, true), (60_000, false)] {
+            assert_eq!(is_recent(age), expected, "{age} ms");
+        }
+    }
 }
