@@ -36,9 +36,9 @@ use crate::{
     DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
     Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
     IssueTokenOutcome, LanguageSummary, Lease, ListQuery, ListStore, MaintenanceStore, Media,
-    MediaStore, MessageQuery, MirroredTemplate, NameConflict, NewAccount, NewConnection,
-    NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload, NewWebhook,
-    OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
+    MediaStore, MessageQuery, MirrorCounts, MirroredTemplate, NameConflict, NewAccount,
+    NewConnection, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload,
+    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
     RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
     RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
     Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
@@ -363,6 +363,7 @@ with_faults! {
         mirrored(
             account: AccountId, after: Option<RemoteId>, limit: usize
         ) -> Vec<MirroredTemplate>;
+        mirror_counts(account: AccountId) -> MirrorCounts;
         mirrored_template(account: AccountId, id: RemoteId) -> Option<MirroredTemplate>;
         mirrored_document(account: AccountId, id: RemoteId) -> Option<String>;
     }

@@ -350,6 +350,7 @@ macro_rules! conformance {
                 a_refusal_is_told_with_its_reason_and_a_person_retries_it,
                 operations_that_wait_for_credentials_continue_after_their_release,
                 a_template_that_is_being_deleted_is_not_imported_again,
+                a_template_that_the_account_deleted_is_not_counted_as_gone,
                 operations_of_an_account_that_is_not_connected_are_not_queued,
                 a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template,
             }
@@ -384,6 +385,7 @@ macro_rules! conformance {
                 an_incomplete_sweep_marks_nothing_as_missing,
                 an_empty_list_makes_the_connection_suspicious,
                 templates_that_a_person_accepts_as_missing_are_gone_after_a_read,
+                a_person_begins_the_first_sweep,
                 approvals_from_before_the_connection_end_with_a_counted_sweep,
                 templates_that_are_read_during_a_sweep_are_not_missing,
                 a_page_that_is_recorded_again_counts_its_templates_once,

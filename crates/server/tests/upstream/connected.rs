@@ -72,8 +72,25 @@ impl Connected {
         Self::start_with(Review::Auto, None).await
     }
 
-    /// With another review, and the app that uploads samples.
+    /// With another review, and the app that uploads samples. A person has begun the import, which the
+    /// service continues.
     pub(crate) async fn start_with(review: Review, app_id: Option<&str>) -> Self {
+        let connected = Self::start_without_import(review, app_id).await;
+        connected.begin_import().await;
+        connected
+    }
+
+    /// Begins an import that is interrupted before its first page.
+    pub(crate) async fn begin_import(&self) {
+        let (store, now) = (&self.service.store, self.service.clock.now());
+        let until = now + SignedDuration::from_mins(1);
+        let lease = store.lease_connection(self.account, now, until).await.unwrap().unwrap();
+        store.begin_sweep(lease.fence, true, now).await.unwrap();
+        store.release_connection(lease.fence).await.unwrap();
+    }
+
+    /// Connected, and nothing else.
+    pub(crate) async fn start_without_import(review: Review, app_id: Option<&str>) -> Self {
         let emulator = Emulator::start_faithful().await;
         // No template gets the id of the account, which was created at the same time.
         emulator.clock.advance(Duration::from_secs(1));

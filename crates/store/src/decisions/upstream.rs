@@ -23,7 +23,7 @@ pub(crate) use self::{
         SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
         operation_cutoff,
     },
-    row::{MIRROR_COLUMNS, mirrored, to_read},
+    row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
     submission::{
         PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
         is_category_held, plan_action,

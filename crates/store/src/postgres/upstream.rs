@@ -26,8 +26,9 @@ use super::{
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, ReadKind,
-    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
+    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
+    ReadKind, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore,
+    UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -254,6 +255,11 @@ impl UpstreamStore for PostgresStore {
     ) -> Result<Vec<MirroredTemplate>, StoreError> {
         let connection = self.acquire_for(ReadKind::List, account).await?;
         mirror::page(&connection, account, after.as_ref(), limit).await
+    }
+
+    async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {
+        let connection = self.acquire_for(ReadKind::List, account).await?;
+        mirror::count(&connection, account).await
     }
 
     async fn mirrored_template(

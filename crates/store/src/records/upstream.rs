@@ -154,6 +154,13 @@ impl UpstreamConnection {
             || budget.take(kind, at).is_err()
     }
 
+    /// Whether its first sweep has begun, which a person begins. Before, the service makes none,
+    /// because a sweep ends approvals of templates that the provider does not have: the operator looks
+    /// first.
+    pub fn has_begun_import(&self) -> bool {
+        self.sweep.is_some() || self.sweep_ended_at.is_some()
+    }
+
     /// Whether a template that the mirror does not have is not at the provider, either: a sweep has
     /// counted, and nothing is suspicious since.
     pub(crate) fn has_seen_all(&self) -> bool {
@@ -394,6 +401,19 @@ pub struct HintReport {
     pub known: usize,
     /// Templates that the next sweep has to find.
     pub unknown: usize,
+}
+
+/// How many templates the mirror has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MirrorCounts {
+    /// Templates that the provider has.
+    pub present: u64,
+    /// Those of them whose content differs from what the account has approved or sent.
+    pub drifted: u64,
+    /// Those of them that the last counted sweep did not see.
+    pub missing: u64,
+    /// Templates that the account has and the provider no longer does.
+    pub gone: u64,
 }
 
 /// A template of the mirror, without its document.

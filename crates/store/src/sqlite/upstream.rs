@@ -25,8 +25,9 @@ use super::{
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, ReadKind,
-    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
+    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
+    ReadKind, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore,
+    UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -260,6 +261,11 @@ impl UpstreamStore for SqliteStore {
     ) -> Result<Vec<MirroredTemplate>, StoreError> {
         let read =
             move |connection: &Connection| mirror::page(connection, account, after.as_ref(), limit);
+        self.read_blocking(ReadKind::List, account, read).await
+    }
+
+    async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {
+        let read = move |connection: &Connection| mirror::count(connection, account);
         self.read_blocking(ReadKind::List, account, read).await
     }
 

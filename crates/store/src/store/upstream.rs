@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirroredTemplate, NewConnection, PageRecord, PageResult, SecretHash,
-    StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
+    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
+    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
 };
 
 /// How many approvals one write withdraws.
@@ -204,6 +204,9 @@ pub trait UpstreamStore: Send + Sync {
         after: Option<RemoteId>,
         limit: usize,
     ) -> Result<Vec<MirroredTemplate>, StoreError>;
+
+    /// How many templates the mirror has.
+    async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError>;
 
     /// The template of the mirror with this id at the provider.
     async fn mirrored_template(

@@ -75,7 +75,7 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     poll_events sample session statistics template template_with_text translations upload version versions \
     accounts_with_due_steps emulated_app emulator_clock endpoints_with_statuses faults messages review_rules \
     webhook webhooks webhooks_with_work connection connection_by_hook connections \
-    connections_to connections_with_work mirror_of mirrored mirrored_document mirrored_template newest_operation open_operations operation operation_template operations \
+    connections_to connections_with_work mirror_counts mirror_of mirrored mirrored_document mirrored_template newest_operation open_operations operation operation_template operations \
     operations_of templates_to_read";
 
 /// Methods of emulator accounts, which are for tests only.

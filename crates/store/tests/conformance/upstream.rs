@@ -381,6 +381,8 @@ fn later(at: Timestamp) -> UpstreamWork {
 pub(crate) async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
+    let fence = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
+    done(store.begin_sweep(fence, true, noon(0)).await.unwrap());
     let now = UpstreamWork { now: vec![account], next_at: None };
     assert_eq!(work(store, 1).await, now);
     assert!(store.change_connection(account, ConnectionChange::Paused, by(2)).await.unwrap());
@@ -398,6 +400,7 @@ pub(crate) async fn a_connection_has_work_when_something_is_due(store: &Shared) 
     let now = UpstreamWork { now: vec![account], next_at: None };
     let until = noon(MINUTE);
     let fence = store.lease_connection(account, noon(0), until).await.unwrap().unwrap().fence;
+    done(store.begin_sweep(fence, true, noon(1)).await.unwrap());
     assert_eq!(work(store, 1).await, later(until), "another worker has the lease");
     let template = remote("1", "a", "APPROVED", "Hi");
     sweep(store, fence, std::slice::from_ref(&template), 2).await;

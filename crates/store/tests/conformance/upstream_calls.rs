@@ -30,6 +30,7 @@ pub(crate) async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) 
     let until = noon(10 * MINUTE);
     assert_eq!(call(10 * MINUTE - 1).await, CallPermit::NotBefore(until), "the longer one counts");
     let interval = SignedDuration::from_mins(15);
+    done(store.begin_sweep(fence, true, noon(MINUTE)).await.unwrap());
     done(store.release_connection(fence).await.unwrap());
     let work = store.connections_with_work(noon(MINUTE), interval, 200).await.unwrap();
     assert_eq!((work.now.len(), work.next_at), (0, Some(until)), "for all instances");

@@ -9,7 +9,7 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Fence, Fenced, ListQuery, StoredOperation, TemplateChange, UpstreamAction,
+    Fence, Fenced, ListQuery, MirrorCounts, StoredOperation, TemplateChange, UpstreamAction,
     UpstreamActionOutcome, UpstreamFilter, UpstreamWork,
 };
 use jiff::SignedDuration;
@@ -311,4 +311,44 @@ pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_templa
     assert_eq!(state, OperationState::Done);
     let row = mirror(store, account, "5").await;
     assert_eq!((row.template, row.gone_at), (None, Some(noon(HOUR + 1))));
+}
+
+pub(crate) async fn a_template_that_the_account_deleted_is_not_counted_as_gone(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    let counts = async || store.mirror_counts(account).await.unwrap();
+    assert_eq!(counts().await, MirrorCounts::default());
+    let all: Vec<_> = (1..=8)
+        .map(|number| remote(&number.to_string(), &format!("t{number}"), "APPROVED", "Hi"))
+        .collect();
+    sweep(store, fence, &all, 1_000).await;
+    done(store.finish_sweep(fence, noon(1_000)).await.unwrap());
+    let own = mirror(store, account, "8").await.template.unwrap();
+    let operation = delete(store, account, own, 1_100).await;
+    begin(store, fence, operation, 1_200).await;
+    called(store, fence, operation, Ok(CallDone::Deleted), 1_300).await;
+    assert_eq!(counts().await, MirrorCounts { present: 7, ..MirrorCounts::default() });
+
+    // The provider deletes the first one.
+    for (at, missing) in [(2_000, 1), (3_000, 1)] {
+        sweep(store, fence, &all[1..7], at).await;
+        done(store.finish_sweep(fence, noon(at)).await.unwrap());
+        assert_eq!(counts().await, MirrorCounts { present: 7, missing, ..MirrorCounts::default() });
+    }
+    done(store.record_absent(fence, id("1"), None, noon(4_000)).await.unwrap());
+    assert_eq!(counts().await, MirrorCounts { present: 6, gone: 1, ..MirrorCounts::default() });
+    // The provider has it again, under another id.
+    let again = remote("9", "t1", "APPROVED", "Hi");
+    sweep(store, fence, &[&all[1..7], &[again]].concat(), 5_000).await;
+    assert_eq!(counts().await, MirrorCounts { present: 7, ..MirrorCounts::default() });
+    // The account deletes what the provider no longer has.
+    let gone = mirror(store, account, "2").await.template.unwrap();
+    for at in [6_000, 7_000] {
+        sweep(store, fence, &all[2..7], at).await;
+        done(store.finish_sweep(fence, noon(at)).await.unwrap());
+    }
+    done(store.record_absent(fence, id("2"), None, noon(8_000)).await.unwrap());
+    assert_eq!(counts().await.gone, 1);
+    delete(store, account, gone, 9_000).await;
+    assert_eq!(counts().await.gone, 0);
 }

@@ -5,16 +5,17 @@ use galley_domain::{
         Review, Status,
         lifecycle::{EventType, Hold, State, Trigger},
     },
-    upstream::{CallFailure, OperationState, ProviderError, RemoteTemplate, SweepVerdict},
-};
+    upstream::{
+        CallFailure, OperationState, ProviderError, RemoteTemplate, SweepVerdict, read_hook,
+    },};
 use galley_store::{
-    Absence, Author, ConnectionChange, Fence, PageRecord, SweepPosition, SweepReport,
-    UpstreamAction, UpstreamActionOutcome,
+    Absence, Author, ConnectionChange, DegradedReason, Fence, PageRecord, SweepPosition,
+    SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,
 };
 use jiff::SignedDuration;
 
 use super::{
-    emulator::stored,
+    emulator::{HOUR, MINUTE, stored},
     fixture::{Shared, create, done as changed, events, noon, template_subject},
     sqlite_only::body_edit,
     upstream::{
@@ -240,6 +241,38 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     assert_eq!((page.imported, page.changed), (1, 1), "twice on one page");
     let names = store.mirrored(fence.account, Some(id("2")), 2).await.unwrap();
     assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
+}
+
+pub(crate) async fn a_person_begins_the_first_sweep(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    let work = async |at| {
+        let interval = SignedDuration::from_mins(15);
+        store.connections_with_work(noon(at), interval, 200).await.unwrap()
+    };
+    done(store.release_connection(fence).await.unwrap());
+    assert_eq!(work(1).await, UpstreamWork::default(), "nothing is due");
+    let body = br#"{"object":"whatsapp_business_account","entry":[{"id":"900","changes":[
+        {"field":"message_template_status_update","value":{"message_template_id":8}}]}]}"#;
+    let hints = read_hook(body, "900").unwrap();
+    assert_eq!(store.record_hints(account, hints, noon(2)).await.unwrap().unknown, 1);
+    assert_eq!(work(HOUR).await, UpstreamWork::default(), "a webhook begins no import");
+
+    let fence = lease(store, account).await;
+    let degraded = Some((DegradedReason::Credentials, Some(noon(15 * MINUTE)), None));
+    done(store.set_degraded(fence, degraded, noon(3)).await.unwrap());
+    done(store.release_connection(fence).await.unwrap());
+    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(15 * MINUTE)) };
+    assert_eq!(work(4).await, later, "a check shows that calls succeed");
+    let now = UpstreamWork { now: vec![account], next_at: None };
+    assert_eq!(work(15 * MINUTE).await, now);
+
+    let fence = lease(store, account).await;
+    done(store.set_degraded(fence, None, noon(5)).await.unwrap());
+    done(store.begin_sweep(fence, true, noon(5)).await.unwrap());
+    done(store.release_connection(fence).await.unwrap());
+    assert!(store.connection(account).await.unwrap().unwrap().has_begun_import());
+    assert_eq!(work(6).await, now, "an import that was interrupted");
 }
 
 pub(crate) async fn approvals_from_before_the_connection_end_with_a_counted_sweep(store: &Shared) {

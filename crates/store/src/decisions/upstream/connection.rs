@@ -152,36 +152,41 @@ impl ConnectionWork {
         Ok(Self { connection, read_at, operation_at })
     }
 
-    /// When its next work is due.
+    /// When its next work is due; `None` if it has none.
     fn due_at(
         &self,
         at: Timestamp,
         sweep_interval: SignedDuration,
         calls_per_hour: u32,
-    ) -> Timestamp {
+    ) -> Option<Timestamp> {
         let connection = &self.connection;
         let budget = CallBudget { calls_per_hour, ..connection.budget.clone() };
-        let after = |interval| {
-            let ended_at = connection.sweep_ended_at;
-            ended_at.map_or(at, |end| end.checked_add(interval).unwrap_or(Timestamp::MAX))
+        let interval = if connection.sweep_wanted {
+            sweep_interval.min(WANTED_SWEEP_INTERVAL)
+        } else {
+            sweep_interval
         };
-        let sweep_at = match &connection.sweep {
-            Some(_) => at,
-            None if connection.sweep_wanted => after(sweep_interval.min(WANTED_SWEEP_INTERVAL)),
-            None => after(sweep_interval),
+        let sweep_at = match (&connection.sweep, connection.sweep_ended_at) {
+            (Some(_), _) => Some(at),
+            (None, Some(end)) => Some(end.checked_add(interval).unwrap_or(Timestamp::MAX)),
+            // A person begins the first sweep, even if a webhook asks for one.
+            (None, None) => None,
         };
+        // Where no sweep shows it, a check shows whether calls succeed again.
+        let is_checked = sweep_at.is_none() && connection.degraded.is_some();
         let page_at = budget.take_for_sweep(CallKind::Page, at).err();
         let call_at = budget.take(CallKind::Read, at).err();
         let later =
             |first: Timestamp, limit: Option<Timestamp>| limit.map_or(first, |it| it.max(first));
         let times = [
-            Some(later(sweep_at, page_at)),
+            sweep_at.map(|first| later(first, page_at)),
+            is_checked.then(|| later(at, call_at)),
             self.read_at.map(|first| later(first, call_at)),
             self.operation_at.map(|first| later(first, call_at)),
         ];
-        let first = times.into_iter().flatten().min().unwrap_or(at);
+        let first = times.into_iter().flatten().min()?;
         let degraded_until = connection.degraded.as_ref().and_then(|it| it.until);
-        later(first, connection.leased_until.max(degraded_until))
+        Some(later(first, connection.leased_until.max(degraded_until)))
     }
 }
 
@@ -194,7 +199,7 @@ impl UpstreamWork {
         sweep_interval: SignedDuration,
         calls_per_hour: u32,
     ) {
-        let due_at = work.due_at(at, sweep_interval, calls_per_hour);
+        let Some(due_at) = work.due_at(at, sweep_interval, calls_per_hour) else { return };
         if due_at <= at {
             self.now.push(work.connection.account);
         } else {

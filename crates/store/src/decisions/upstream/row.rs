@@ -6,7 +6,7 @@ use galley_domain::{
     upstream::{RemoteId, RemoteStatus},
 };
 
-use crate::{MirroredTemplate, StoreError, ToRead, stored_row::StoredRow};
+use crate::{MirrorCounts, MirroredTemplate, StoreError, ToRead, stored_row::StoredRow};
 
 /// The columns that [`mirrored`] reads.
 pub(crate) const MIRROR_COLUMNS: &str = "remote_id, template_id, name, language, status, category, \
@@ -37,6 +37,33 @@ pub(crate) fn mirrored(row: &impl StoredRow) -> Result<MirroredTemplate, StoreEr
         gone_at: row.optional_timestamp("gone_at")?,
         dirty_at: row.optional_timestamp("dirty_at")?,
         info: row.value("info")?,
+    })
+}
+
+/// Counts the mirror of an account (`$1`), as [`counts`] reads them. A template of the provider that the
+/// account has deleted is not gone, nor is a former one whose template the provider has again.
+pub(crate) fn count_mirror() -> String {
+    let present = MirroredTemplate::PRESENT;
+    format!(
+        "SELECT count(*) FILTER (WHERE {present}) AS present, \
+         count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
+         count(*) FILTER (WHERE {present} AND missing > 0) AS missing, \
+         (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
+         t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
+         g.gone_at IS NOT NULL AND t.claim IS NOT NULL AND NOT EXISTS (SELECT 1 \
+         FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
+         {present})) AS gone \
+         FROM upstream_template WHERE account_id = $1"
+    )
+}
+
+/// The counts in a row of [`count_mirror`].
+pub(crate) fn counts(row: &impl StoredRow) -> Result<MirrorCounts, StoreError> {
+    Ok(MirrorCounts {
+        present: row.number("present")?,
+        drifted: row.number("drifted")?,
+        missing: row.number("missing")?,
+        gone: row.number("gone")?,
     })
 }
 

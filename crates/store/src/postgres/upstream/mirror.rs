@@ -7,8 +7,10 @@ use galley_domain::{
 };
 
 use crate::{
-    MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
+    MirrorCounts, MirroredTemplate, StoreError, ToRead,
+    decisions::upstream::{
+        MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
+    },
     postgres::{
         columns::{get, key, millis},
         pipeline::owned,
@@ -80,6 +82,14 @@ pub(super) async fn page(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: Values<'_> = &[&key(account.get()), &after.map_or("", RemoteId::as_str), &limit];
     connection.query(&statement, values).await?.iter().map(mirrored).collect()
+}
+
+pub(super) async fn count(
+    connection: &PgConnection,
+    account: AccountId,
+) -> Result<MirrorCounts, StoreError> {
+    let rows = connection.query(&count_mirror(), &[&key(account.get())]).await?;
+    Ok(rows.first().map(counts).transpose()?.unwrap_or_default())
 }
 
 const DOCUMENT: &str =

@@ -8,8 +8,10 @@ use galley_domain::{
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use crate::{
-    MirroredTemplate, StoreError, ToRead,
-    decisions::upstream::{MIRROR_COLUMNS, MISSING, mirrored, to_read as decode_read},
+    MirrorCounts, MirroredTemplate, StoreError, ToRead,
+    decisions::upstream::{
+        MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
+    },
     sqlite::columns::{key, millis},
 };
 
@@ -64,6 +66,15 @@ pub(super) fn page(
     let after = after.map_or("", RemoteId::as_str);
     let condition = "account_id = ?1 AND remote_id > ?2 ORDER BY remote_id LIMIT ?3";
     find(connection, condition, &[&key(account.get()), &after, &limit])
+}
+
+pub(super) fn count(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<MirrorCounts, StoreError> {
+    let mut query = connection.prepare_cached(&count_mirror())?;
+    let mut rows = query.query([key(account.get())])?;
+    Ok(rows.next()?.map(counts).transpose()?.unwrap_or_default())
 }
 
 pub(super) fn document(
