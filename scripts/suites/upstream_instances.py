@@ -94,6 +94,7 @@ def main():
                 "upstream", "connect", "shop", "--base-url", f"{provider.ready['url']}/v23.0",
                 "--waba", provider.ready["waba_id"], "--token-file", "-", text=provider.ready["token"],
             )
+            command("upstream", "import", "shop")
             services.append(Service(work, 1, SETTINGS))
             check(provider, services, freezes)
         finally:

@@ -51,6 +51,7 @@ mod smoke {
     mod upstream_hooks;
     mod upstream_paging;
     mod upstream_service;
+    mod upstream_setup;
     mod webhook_test;
     mod webhooks;
 }

@@ -7,6 +7,7 @@ mod budget;
 mod connected;
 mod crashes;
 mod drift;
+mod first_import;
 mod graph;
 mod hooks;
 mod lookups;

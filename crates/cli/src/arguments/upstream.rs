@@ -11,7 +11,8 @@ pub(crate) enum UpstreamCommand {
         override_usage = "galley upstream connect [OPTIONS] --base-url <URL> --waba <ID>\n       \
                           --token-file <FILE> <ACCOUNT>",
         after_help = "\
-Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does.
+Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does. The \
+service makes no sweep before `galley upstream import`.
 
 The token and the app secret are stored encrypted, so GALLEY_SECRET_KEY has to be set, for the \
 service as well."
@@ -21,8 +22,9 @@ service as well."
     Check(Connected),
     /// Read all templates at the provider with their content, and create those that the account lacks.
     #[command(after_help = "\
-An import that was interrupted continues where it was. With --dry-run, nothing is recorded, and the \
-output also contains the errors that Galley's rules find.")]
+An import that was interrupted continues where it was. It ends the approvals of templates that the \
+provider does not have. With --dry-run, nothing is recorded, and the output also lists these \
+templates, and the errors that Galley's rules find.")]
     Import {
         #[command(flatten)]
         connected: Connected,

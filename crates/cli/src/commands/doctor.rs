@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use galley_server::Clock as _;
+use galley_server::{Clock as _, upstream::check_secrets};
 use galley_store::{ClockStatus, Finding, SchemaPolicy, Store};
 use jiff::Timestamp;
 
@@ -56,6 +56,7 @@ pub(super) async fn check(
         Err(error) => (error.to_string(), BAD),
     };
     rows.push(("webhook secrets", seen, verdict));
+    rows.extend(provider_secrets(settings, &*store).await);
     drop(progress);
     let good = rows.iter().all(|(.., verdict)| *verdict != BAD);
     let rows = rows
@@ -91,6 +92,35 @@ fn clock(status: ClockStatus, now: Timestamp) -> Finding {
 
 fn hours_and_minutes(minutes: i64) -> String {
     format!("{} h {} min", minutes / 60, minutes % 60)
+}
+
+/// Whether the key opens the secrets of the connections to providers. `None` if the store has an older
+/// schema, or is damaged; other findings say which.
+async fn provider_secrets(
+    settings: &Settings,
+    store: &dyn Store,
+) -> Option<(&'static str, String, &'static str)> {
+    let keyring = &settings.webhooks.keyring;
+    let connections = store.connections().await.ok()?;
+    let all = connections.len();
+    let errors: Vec<String> = connections
+        .iter()
+        .filter_map(|it| {
+            Some(format!("account {}: {}", it.account, check_secrets(keyring, it).err()?))
+        })
+        .collect();
+    let (seen, verdict) = match errors.first() {
+        None => (format!("0 of {all} unreadable"), GOOD),
+        Some(_) if !keyring.has_key() => (
+            format!(
+                "not checked for {all}, because no key is set: set GALLEY_SECRET_KEY to the key of \
+                 the service, which cannot work on connections without it"
+            ),
+            WARNING,
+        ),
+        Some(first) => (format!("{} of {all} unreadable; {first}", errors.len()), BAD),
+    };
+    Some(("provider secrets", seen, verdict))
 }
 
 fn permissions(settings: &Settings) -> Option<Finding> {

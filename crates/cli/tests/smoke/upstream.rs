@@ -34,8 +34,13 @@ impl Mirror {
 
     /// Runs `galley upstream` with this standard input.
     pub(super) fn reading(&self, input: &str, arguments: &[&str]) -> Output {
+        self.with_key(SECRET_KEY, input, arguments)
+    }
+
+    /// The same with another key.
+    pub(super) fn with_key(&self, key: &str, input: &str, arguments: &[&str]) -> Output {
         let mut command = command(GALLEY);
-        command.current_dir(self.dir.path()).env("GALLEY_SECRET_KEY", SECRET_KEY);
+        command.current_dir(self.dir.path()).env("GALLEY_SECRET_KEY", key);
         command.arg("upstream").args(arguments).args(["--store", &store(self.dir.path())]);
         command.args(["--set", "upstream_allow_private=true"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,7 +52,7 @@ impl Mirror {
         output
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(super) fn run(&self, arguments: &[&str]) -> Output {
         self.reading("", arguments)
     }
 
@@ -99,7 +104,7 @@ impl Mirror {
     }
 }
 
-fn base_url(provider: &Emulator) -> String {
+pub(super) fn base_url(provider: &Emulator) -> String {
     format!("{}/v23.0", provider.member("url"))
 }
 
@@ -142,6 +147,7 @@ fn an_account_mirrors_a_provider_and_the_plan_tells_what_differs() {
     assert!((1..=3).contains(&calls), "{imported}");
     let expected = json!({
         "complete": true, "calls": calls, "seen": 2, "changed": 2, "missing": 0, "suspicious": false,
+        "approvals_ending": 0,
     });
     assert_eq!(imported, expected);
     let status = mirror.json("status");

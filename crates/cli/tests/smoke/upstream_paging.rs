@@ -126,13 +126,19 @@ fn an_address_of_a_next_page_with_a_token_is_not_called_and_appears_nowhere() {
     let connect = ["connect", "shop", "--base-url", &base_url, "--waba", waba];
     let connect = [&connect[..], &["--token-file", "-", "--json"]].concat();
     json_of(&mirror.reading(token, &connect));
+    // The import begins, and the service continues it.
+    pages.is_failing.store(true, Ordering::Relaxed);
+    assert!(!mirror.reading("", &["import", "shop"]).status.success());
+    mirror.json("resume");
+    pages.is_failing.store(false, Ordering::Relaxed);
+    *pages.pages.lock().unwrap() = 0;
 
     let mut service = Launch::with(command(GALLEY), mirror.dir.path())
         .flags(&["--log-format", "json", "--set", "log_level=trace"])
         .flags(&["--set", "upstream_allow_private=true"])
         .variable("GALLEY_SECRET_KEY", SECRET_KEY)
         .start();
-    until(TIMEOUT, "the first sweep has ended", || mirror.json("status")["templates"] == 5);
+    until(TIMEOUT, "the import has ended", || mirror.json("status")["templates"] == 5);
     assert!(*pages.pages.lock().unwrap() >= 5, "three pages, and two that failed");
     until(TIMEOUT, "the lease is free", || mirror.reading("", &["sync", "shop"]).status.success());
     assert_eq!(mirror.json("check")["templates"], 5);

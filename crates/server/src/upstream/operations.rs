@@ -83,7 +83,10 @@ impl Session {
                 continue;
             }
             match self.run_operation(operation, &mut run).await? {
-                Progress::Waits => continue,
+                Progress::Waits => {
+                    self.extend_if_due().await?;
+                    continue;
+                }
                 // It tells nothing about calls.
                 Progress::Skipped => {}
                 Progress::Made(result) => {

@@ -95,6 +95,7 @@ impl Session {
         for remote in templates {
             let Some(document) = &remote.document else { continue };
             let links = SampleLink::all(self.connection.account, &remote.id, document);
+            self.extend_if_due().await?;
             if links.is_empty() || !self.is_new_content(remote).await? {
                 continue;
             }

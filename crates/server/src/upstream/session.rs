@@ -3,8 +3,8 @@
 use std::{
     pin::pin,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -25,13 +25,11 @@ use thiserror::Error;
 use super::{
     budget::{BudgetState, BudgetedTransport},
     samples::SampleSettings,
+    secrets::{SealedSecret, SecretError},
     transport::Transports,
     waker::UpstreamWaker,
 };
-use crate::{
-    clock::Clock,
-    delivery::{DecryptError, Keyring},
-};
+use crate::{clock::Clock, delivery::Keyring};
 
 /// After a failure that is not about the account, calls rest this long.
 const UNREACHABLE_REST: SignedDuration = SignedDuration::from_mins(1);
@@ -59,7 +57,7 @@ impl Default for UpstreamSettings {
             sweep_interval: Duration::from_mins(15),
             full_interval: Duration::from_hours(24),
             calls_per_hour: DEFAULT_CALLS_PER_HOUR,
-            lease: Duration::from_mins(2),
+            lease: Duration::from_secs(30),
         }
     }
 }
@@ -98,9 +96,9 @@ pub enum SyncError {
     /// Another process has taken the lease over.
     #[error("another process works on the connection")]
     LeaseLost,
-    /// The token cannot be opened.
+    /// The token or the app secret cannot be opened.
     #[error(transparent)]
-    Secret(#[from] DecryptError),
+    Secret(#[from] SecretError),
     /// The stored address is not one of a provider.
     #[error(transparent)]
     Address(#[from] DialectError),
@@ -128,11 +126,33 @@ pub struct Session {
     is_recovered: AtomicBool,
     /// Whether operations are held until calls succeed.
     pub(super) has_held_operations: AtomicBool,
+    /// How many approvals its sweeps have ended.
+    pub(super) ended_approvals: AtomicUsize,
+    /// When the lease was extended last.
+    extended_at: Mutex<Timestamp>,
 }
 
 impl Session {
-    /// Takes the lease of a connection.
+    /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
+    /// tells nothing about the connection.
     pub async fn begin(context: &UpstreamContext, account: AccountId) -> Result<Begun, SyncError> {
+        Self::begin_with(context, account, false).await
+    }
+
+    /// Takes the lease of a connection, for the service. If its key does not open the secrets, the
+    /// connection is degraded.
+    pub(super) async fn begin_in_background(
+        context: &UpstreamContext,
+        account: AccountId,
+    ) -> Result<Begun, SyncError> {
+        Self::begin_with(context, account, true).await
+    }
+
+    async fn begin_with(
+        context: &UpstreamContext,
+        account: AccountId,
+        is_background: bool,
+    ) -> Result<Begun, SyncError> {
         let now = context.clock.now();
         let until = now + SignedDuration::try_from(context.settings.lease).unwrap_or_default();
         let Some(lease) = context.store.lease_connection(account, now, until).await? else {
@@ -143,7 +163,16 @@ impl Session {
         match Self::under(context, lease) {
             Ok(session) => Ok(Begun::Session(Box::new(session))),
             Err(error) => {
+                let degraded = match &error {
+                    SyncError::Secret(error) if is_background => {
+                        let until = now.checked_add(PROBE_INTERVAL).unwrap_or(Timestamp::MAX);
+                        let why = (DegradedReason::Credentials, Some(until), Some(error.shown()));
+                        context.store.set_degraded(fence, Some(why), now).await.map(drop)
+                    }
+                    _ => Ok(()),
+                };
                 let _ = context.store.release_connection(fence).await?;
+                degraded?;
                 Err(error)
             }
         }
@@ -151,7 +180,7 @@ impl Session {
 
     fn under(context: &UpstreamContext, lease: Lease) -> Result<Self, SyncError> {
         let Lease { fence, connection } = lease;
-        let token = context.keyring.unseal(fence.account.get(), &connection.token)?;
+        let token = SealedSecret::Token.open(&context.keyring, fence.account, &connection.token)?;
         let dialect = dialect(context, &connection)?;
         let budget = Arc::new(BudgetState::default());
         let transport = BudgetedTransport {
@@ -172,6 +201,8 @@ impl Session {
             budget,
             is_recovered: AtomicBool::default(),
             has_held_operations: AtomicBool::default(),
+            ended_approvals: AtomicUsize::default(),
+            extended_at: Mutex::new(context.clock.now()),
         })
     }
 
@@ -186,14 +217,31 @@ impl Session {
         self.budget.calls()
     }
 
+    /// How many approvals its sweeps have ended, because the provider does not have the templates.
+    pub fn ended_approvals(&self) -> usize {
+        self.ended_approvals.load(Ordering::Relaxed)
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.context.clock.now()
     }
 
     /// Extends the lease, so that it lasts for the next call.
     pub(super) async fn extend(&self) -> Result<(), SyncError> {
+        let now = self.now();
+        *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
         let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
-        kept(self.context.store.extend_lease(self.fence, self.now() + lease).await?)
+        kept(self.context.store.extend_lease(self.fence, now + lease).await?)
+    }
+
+    /// Extends the lease if a third of it is over, in work that makes no calls.
+    pub(super) async fn extend_if_due(&self) -> Result<(), SyncError> {
+        let extended_at = *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let third = SignedDuration::try_from(self.context.settings.lease / 3).unwrap_or_default();
+        if self.now().duration_since(extended_at) < third {
+            return Ok(());
+        }
+        self.extend().await
     }
 
     /// Reads templates of which something may have changed.
@@ -276,11 +324,24 @@ impl Session {
         Ok(())
     }
 
+    /// Checks that calls succeed again after a failure, if none has succeeded in this session. Before
+    /// the first import, no sweep shows it.
+    pub(super) async fn confirm_recovery(&self) -> Result<(), SyncError> {
+        if self.connection.degraded.is_none() || self.is_recovered.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.while_leased(self.upstream.check()).await? {
+            Ok(_) => self.recovered().await,
+            Err(failure) => Err(self.failed(failure).await?),
+        }
+    }
+
     /// Extends the lease for as long as a call takes.
     pub(super) async fn while_leased<T>(
         &self,
         call: impl Future<Output = T>,
     ) -> Result<T, SyncError> {
+        self.extend_if_due().await?;
         let mut call = pin!(call);
         loop {
             tokio::select! {
@@ -300,7 +361,8 @@ pub(super) fn dialect(
     let mut dialect = Dialect::new(&connection.base_url, &connection.waba)?;
     dialect.app_id.clone_from(&connection.app_id);
     if let Some(sealed) = &connection.app_secret {
-        let app_secret = context.keyring.unseal(connection.account.get(), sealed)?;
+        let app_secret =
+            SealedSecret::AppSecret.open(&context.keyring, connection.account, sealed)?;
         dialect.app_secret = Some(Secret::new(app_secret));
     }
     Ok(dialect)

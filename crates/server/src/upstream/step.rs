@@ -16,7 +16,9 @@ pub async fn sync_connection(
     context: &UpstreamContext,
     account: AccountId,
 ) -> Result<u32, SyncError> {
-    let Begun::Session(session) = Session::begin(context, account).await? else { return Ok(0) };
+    let Begun::Session(session) = Session::begin_in_background(context, account).await? else {
+        return Ok(0);
+    };
     let worked = work(context, &session).await;
     let calls = session.calls();
     session.end().await?;
@@ -32,11 +34,13 @@ async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncEr
         if full {
             session.inspect_token().await?;
         }
+    } else if !connection.has_begun_import() {
+        session.confirm_recovery().await?;
     }
     Ok(())
 }
 
-/// Whether a sweep is due, and if so, whether it reads all contents.
+/// Whether a sweep is due, and if so, whether it reads all contents. A person begins the first one.
 fn due_sweep(
     connection: &UpstreamConnection,
     settings: UpstreamSettings,
@@ -44,6 +48,9 @@ fn due_sweep(
 ) -> Option<bool> {
     if let Some(running) = &connection.sweep {
         return Some(running.full);
+    }
+    if !connection.has_begun_import() {
+        return None;
     }
     let is_over = |since: Option<Timestamp>, interval: std::time::Duration| {
         let interval = SignedDuration::try_from(interval).unwrap_or(SignedDuration::MAX);

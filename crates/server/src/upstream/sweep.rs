@@ -1,5 +1,7 @@
 //! A sweep: the walk over all templates at the provider.
 
+use std::sync::atomic::Ordering;
+
 use galley_domain::upstream::SweepVerdict;
 use galley_store::{MAX_WITHDRAWN, PageRecord, SweepPosition, SweepReport, ToRead};
 
@@ -74,7 +76,12 @@ impl Session {
         }
         let report = kept(store.finish_sweep(self.fence, self.now()).await?)?;
         if report.verdict == SweepVerdict::Counted && !report.suspicious {
-            while kept(store.withdraw_approvals(self.fence, self.now()).await?)? == MAX_WITHDRAWN {
+            loop {
+                let ended = kept(store.withdraw_approvals(self.fence, self.now()).await?)?;
+                self.ended_approvals.fetch_add(ended, Ordering::Relaxed);
+                if ended < MAX_WITHDRAWN {
+                    break;
+                }
                 self.extend().await?;
             }
         }

@@ -10,10 +10,11 @@ use galley_domain::{account::prefix, rulebook::WHATSAPP};
 use galley_server::{
     CHANGES_KNOWN_WITHIN,
     delivery::{Random as _, UrlError},
-    upstream::{Dialect, check_token, name_provider_setting},
+    upstream::{Dialect, SyncError, check_secrets, check_token, name_provider_setting},
 };
 use galley_store::{
     Account, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, StoredSecret,
+    UpstreamConnection,
 };
 
 use super::{UpstreamCommands, status};
@@ -67,9 +68,7 @@ impl UpstreamCommands<'_> {
         }
         // Until then, a running service would approve templates itself, which the provider never gets.
         tokio::time::sleep(CHANGES_KNOWN_WITHIN).await;
-        let next = format!("Next: `galley upstream check {}`.", account.id);
-        self.print_hook(&hook_token, &next);
-        Ok(())
+        self.print_hook(&hook_token, &status::import_steps(&account));        Ok(())
     }
 
     pub(super) async fn replace_token(
@@ -81,7 +80,12 @@ impl UpstreamCommands<'_> {
         self.require_key()?;
         let (sealed, token) = self.read_secret(&account, path)?;
         let checked = check_token(&self.provider(), &connection, token).await;
-        let checked = checked.context("the new token was not stored")?;
+        let checked = checked.map_err(|error| match error {
+            // Each call has a proof that needs the app secret.
+            SyncError::Secret(error) => anyhow::Error::from(error)
+                .context("the new token was not stored; run `galley upstream app-secret` first"),
+            error => anyhow::Error::from(error).context("the new token was not stored"),
+        })?;
         let expires_at = checked.token.and_then(|token| token.expires_at);
         self.change(connected, ConnectionChange::Token(sealed, expires_at)).await
     }
@@ -91,10 +95,20 @@ impl UpstreamCommands<'_> {
         connected: &Connected,
         path: &Path,
     ) -> anyhow::Result<()> {
-        let (account, _) = self.connected(connected).await?;
+        let (account, connection) = self.connected(connected).await?;
         self.require_key()?;
         let (sealed, _) = self.read_secret(&account, path)?;
-        self.change(connected, ConnectionChange::AppSecret(Some(sealed))).await
+        self.change(connected, ConnectionChange::AppSecret(Some(sealed.clone()))).await?;
+        // Both secrets are replaced, one after the other, if the key is another one.
+        let connection = UpstreamConnection { app_secret: Some(sealed), ..connection };
+        if check_secrets(&self.settings.webhooks.keyring, &connection).is_err() {
+            terminal::print_warning(format_args!(
+                "the token of the connection cannot be opened with this GALLEY_SECRET_KEY; replace \
+                 it as well: `galley upstream token --token-file FILE {}`",
+                account.id
+            ));
+        }
+        Ok(())
     }
 
     pub(super) async fn replace_hook(&self, connected: &Connected) -> anyhow::Result<()> {

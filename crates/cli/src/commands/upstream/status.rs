@@ -1,6 +1,6 @@
 //! `galley upstream status`.
 
-use galley_store::Account;
+use galley_store::{Account, MirrorCounts};
 use serde_json::Value;
 
 use super::{PAGE_SIZE, UpstreamCommands, held};
@@ -9,16 +9,24 @@ use crate::{arguments::Connected, commands::credentials::timestamp, table};
 /// The state of an account without a connection.
 pub(super) const DISCONNECTED: &str = "disconnected";
 
+/// What to run before the service follows the provider.
+pub(super) fn import_steps(account: &Account) -> String {
+    let id = account.id;
+    format!(
+        "Next:\n  galley upstream check {id}             asks the provider for the account\n  \
+         galley upstream import {id} --dry-run  shows what an import would do\n  \
+         galley upstream import {id}            imports; the service makes sweeps from then on"
+    )
+}
+
 impl UpstreamCommands<'_> {
     pub(super) async fn status(&self, connected: &Connected) -> anyhow::Result<()> {
         let (account, connection) = self.connected(connected).await?;
-        let mirror = self.mirror(&account).await?;
+        let MirrorCounts { present, drifted, missing, gone } =
+            self.context.store.mirror_counts(account.id).await?;
         let operations = self.operation_states(&account).await?;
         let operations = |states: &[&str]| -> Value {
             operations.iter().filter(|state| states.contains(state)).count().into()
-        };
-        let count = |is_counted: &dyn Fn(&galley_store::MirroredTemplate) -> bool| -> Value {
-            mirror.iter().filter(|row| is_counted(row)).count().into()
         };
         let degraded = connection.degraded.as_ref();
         let sweep = connection.sweep.as_ref();
@@ -44,10 +52,10 @@ impl UpstreamCommands<'_> {
             ("swept_at", timestamp(connection.swept_at)),
             ("read_all_at", timestamp(connection.read_all_at)),
             ("template_limit", connection.template_limit.into()),
-            ("templates", count(&|row| row.is_present())),
-            ("drifted", count(&|row| row.is_present() && row.drifted)),
-            ("missing", count(&|row| row.is_present() && row.missing > 0)),
-            ("gone", count(&|row| row.gone_at.is_some())),
+            ("templates", present.into()),
+            ("drifted", drifted.into()),
+            ("missing", missing.into()),
+            ("gone", gone.into()),
             ("operations_queued", operations(&["queued"])),
             ("operations_sending", operations(&["sending", "unknown", "probing"])),
             ("operations_held", operations(&["held"])),
@@ -55,6 +63,9 @@ impl UpstreamCommands<'_> {
             ("operations_conflict", operations(&["conflict"])),
         ];
         table::print_one(self.context.json, &members);
+        if !self.context.json && !connection.has_begun_import() {
+            table::print_line(&format!("\nNothing is imported yet. {}", import_steps(&account)));
+        }
         Ok(())
     }
 

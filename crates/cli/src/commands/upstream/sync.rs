@@ -3,17 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use galley_domain::{
+    id::TemplateId,
     rulebook::Category,
+    template::Status,
     upstream::{RemoteTemplate, SweepVerdict, plan::violations, sweep::verdict},
     violation::Violations,
 };
 use galley_server::upstream::Session;
-use galley_store::{Account, MirroredTemplate, SweepReport};
+use galley_store::{Account, MirroredTemplate, StoredTemplate, SweepReport};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{UpstreamCommands, remote_key, shown_progress, unique_key};
 use crate::{arguments::Connected, commands::progress::ProgressLine, table, terminal};
+
+/// How many templates whose approval ends are listed by name.
+const MAX_LISTED_ENDING: usize = 20;
 
 impl UpstreamCommands<'_> {
     /// Reads all templates with their components.
@@ -40,11 +45,11 @@ impl UpstreamCommands<'_> {
         let line = ProgressLine::start("reading templates at the provider");
         let report = session.sweep(full, false, shown_progress(&line)).await;
         drop(line);
-        let calls = session.calls();
+        let (calls, ended_approvals) = (session.calls(), session.ended_approvals());
         // The lease ends at once, whatever the sweep has met.
         session.end().await?;
         let report = report?;
-        table::print_one(self.context.json, &members(&report, calls));
+        table::print_one(self.context.json, &members(&report, calls, ended_approvals));
         warn_if_suspicious(report.suspicious);
         Ok(())
     }
@@ -77,40 +82,52 @@ impl UpstreamCommands<'_> {
             missing,
             suspicious: was_suspicious || verdict == SweepVerdict::Suspicious,
         };
-        let new = self.new_templates(&account, templates.clone()).await?;
+        let remote_keys: BTreeSet<String> =
+            templates.clone().map(|it| remote_key(&account, it)).collect();
+        let own = self.templates(&account).await?;
+        let new = new_templates(&account, &own, templates.clone());
+        let is_followed = report.verdict == SweepVerdict::Counted && !report.suspicious;
+        let ending = if is_followed {
+            self.ending_approvals(&account, &own, &mirror, &remote_keys).await?
+        } else {
+            Vec::new()
+        };
         let findings: Vec<(&RemoteTemplate, Violations)> =
             templates.filter_map(|it| Some((it, violations(it.document.as_deref()?)?))).collect();
-        self.print_dry_run(&report, calls, new, &findings);
+        self.print_dry_run(&members(&report, calls, ending.len()), new, &ending, &findings);
         warn_if_suspicious(report.suspicious);
         Ok(())
     }
 
-    /// How many templates the account would get.
-    async fn new_templates(
+    /// The templates whose approval an import ends, because the provider does not have them.
+    async fn ending_approvals<'t>(
         &self,
         account: &Account,
-        remote: impl Iterator<Item = &RemoteTemplate>,
-    ) -> anyhow::Result<usize> {
-        let own = self.templates(account).await?;
-        let own = own.iter().map(|it| &it.template);
-        let own: BTreeSet<String> =
-            own.map(|it| unique_key(account, it.name(), it.language())).collect();
-        let is_new = |it: &&RemoteTemplate| {
-            !it.status.is_deleted()
-                && Category::parse(&it.category).is_some()
-                && !own.contains(&remote_key(account, it))
+        own: &'t [StoredTemplate],
+        mirror: &[MirroredTemplate],
+        remote_keys: &BTreeSet<String>,
+    ) -> anyhow::Result<Vec<&'t StoredTemplate>> {
+        let open = self.context.store.open_operations(account.id, usize::MAX).await?;
+        let mut known: BTreeSet<TemplateId> =
+            mirror.iter().filter_map(|row| row.template).collect();
+        known.extend(open.iter().map(|operation| operation.template));
+        let is_ending = |it: &&StoredTemplate| {
+            let is_approved =
+                it.state.approved_version.is_some() || it.state.newest_status == Status::Approved;
+            let key = unique_key(account, it.template.name(), it.template.language());
+            is_approved && !known.contains(&it.id) && !remote_keys.contains(&key)
         };
-        Ok(remote.filter(is_new).count())
+        Ok(own.iter().filter(is_ending).collect())
     }
 
     fn print_dry_run(
         &self,
-        report: &SweepReport,
-        calls: u32,
+        report: &[(&'static str, Value)],
         new: usize,
+        ending: &[&StoredTemplate],
         findings: &[(&RemoteTemplate, Violations)],
     ) {
-        let mut members = members(report, calls);
+        let mut members = report.to_vec();
         members.push(("new", new.into()));
         if self.context.json {
             let findings: Vec<Value> = findings.iter().map(finding).collect();
@@ -119,6 +136,7 @@ impl UpstreamCommands<'_> {
         }
         members.push(("with_errors", findings.len().into()));
         table::print_one(false, &members);
+        print_ending(ending);
         for (template, violations) in findings {
             let (name, language) = (&template.name, &template.language);
             table::print_line(&table::visible(&format!("\n{name} {language}")));
@@ -130,7 +148,46 @@ impl UpstreamCommands<'_> {
     }
 }
 
-fn members(report: &SweepReport, calls: u32) -> Vec<(&'static str, Value)> {
+/// How many templates the account would get.
+fn new_templates<'t>(
+    account: &Account,
+    own: &[StoredTemplate],
+    remote: impl Iterator<Item = &'t RemoteTemplate>,
+) -> usize {
+    let own = own.iter().map(|it| &it.template);
+    let own: BTreeSet<String> =
+        own.map(|it| unique_key(account, it.name(), it.language())).collect();
+    let is_new = |it: &&RemoteTemplate| {
+        !it.status.is_deleted()
+            && Category::parse(&it.category).is_some()
+            && !own.contains(&remote_key(account, it))
+    };
+    remote.filter(is_new).count()
+}
+
+/// Lists the templates whose approval ends.
+fn print_ending(ending: &[&StoredTemplate]) {
+    if ending.is_empty() {
+        return;
+    }
+    table::print_line(
+        "\nThe provider does not have these templates. The import ends their approvals, and \
+         `disconnect` does not restore them:",
+    );
+    for it in ending.iter().take(MAX_LISTED_ENDING) {
+        let line = format!("  {} {}", it.template.name(), it.template.language());
+        table::print_line(&table::visible(&line));
+    }
+    if ending.len() > MAX_LISTED_ENDING {
+        table::print_line(&format!("  and {} more", ending.len() - MAX_LISTED_ENDING));
+    }
+}
+
+fn members(
+    report: &SweepReport,
+    calls: u32,
+    approvals_ending: usize,
+) -> Vec<(&'static str, Value)> {
     vec![
         ("complete", (report.verdict == SweepVerdict::Counted).into()),
         ("calls", calls.into()),
@@ -138,6 +195,7 @@ fn members(report: &SweepReport, calls: u32) -> Vec<(&'static str, Value)> {
         ("changed", report.changed.into()),
         ("missing", report.missing.into()),
         ("suspicious", report.suspicious.into()),
+        ("approvals_ending", approvals_ending.into()),
     ]
 }
 
