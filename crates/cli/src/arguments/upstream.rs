@@ -48,6 +48,26 @@ Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not 
     Plan(Connected),
     /// Make the content that the provider has a new version of a drifted template.
     Accept(ConnectedTemplate),
+    /// Queue the submission of a template that the provider does not have, or of all of them.
+    #[command(
+        override_usage = "galley upstream submit [OPTIONS] <ACCOUNT> <NAME> <LANGUAGE>\n       \
+                          galley upstream submit [OPTIONS] --all <ACCOUNT>",
+        after_help = "\
+With --all, templates that wait for a reviewer are skipped, and so are those whose submission has \
+failed: see `galley upstream status`."
+    )]
+    Submit {
+        #[command(flatten)]
+        connected: Connected,
+        /// The name of the template.
+        #[arg(required_unless_present = "all", requires = "language")]
+        name: Option<String>,
+        /// Its language, such as `en_US`.
+        language: Option<String>,
+        /// Submit all templates that were never submitted.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
     /// Queue the newest version of a template that is drifted or missing at the provider.
     Push(ConnectedTemplate),
     /// Take over the template that the provider has under this name, instead of an operation that is

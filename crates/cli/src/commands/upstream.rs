@@ -21,7 +21,7 @@ use galley_store::{
 
 use super::{CommandContext, credentials::timestamp, progress::ProgressLine, templates};
 use crate::{
-    arguments::{Common, Connected, TemplateFilter, UpstreamCommand},
+    arguments::{Common, Connected, ConnectedTemplate, TemplateFilter, UpstreamCommand},
     clock::SystemClock,
     settings::Settings,
     table, terminal,
@@ -78,6 +78,15 @@ impl UpstreamCommands<'_> {
             UpstreamCommand::Status(connected) => self.status(&connected).await?,
             UpstreamCommand::Plan(connected) => return self.plan(&connected).await,
             UpstreamCommand::Accept(it) => self.act(&it, UpstreamAction::Accept).await?,
+            UpstreamCommand::Submit { connected, name, language, all: _ } => {
+                match name.zip(language) {
+                    Some((name, language)) => {
+                        let wanted = ConnectedTemplate { connected, name, language };
+                        self.act(&wanted, UpstreamAction::Submit).await?;
+                    }
+                    None => self.submit_all(&connected).await?,
+                }
+            }
             UpstreamCommand::Push(it) => self.act(&it, UpstreamAction::Push).await?,
             UpstreamCommand::Adopt(it) => self.adopt(&it).await?,
             UpstreamCommand::Pause(it) => self.change(&it, ConnectionChange::Paused).await?,

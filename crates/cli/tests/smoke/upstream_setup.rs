@@ -78,6 +78,17 @@ fn an_import_is_announced_with_the_approvals_that_it_ends() {
     assert_eq!(again["approvals_ending"], 0, "{again}");
     let status = stdout(&mirror.run(&["status", "shop"]));
     assert!(!status.contains("Nothing is imported yet"), "{status}");
+
+    let one = json_of(&mirror.run(&["submit", "shop", "own_00", "en_US", "--json"]));
+    assert_eq!((&one["kind"], &one["state"]), (&json!("create"), &json!("queued")), "{one}");
+    let all = |expected: Value| {
+        assert_eq!(json_of(&mirror.run(&["submit", "shop", "--all", "--json"])), expected);
+    };
+    all(json!({"submitted": 21, "skipped": 0}));
+    all(json!({"submitted": 0, "skipped": 0}));
+    assert_eq!(mirror.json("status")["operations_queued"], 22);
+    let usage = mirror.run(&["submit", "shop", "own_00"]);
+    assert_eq!(usage.status.code(), Some(2), "{usage:?}");
 }
 
 /// The row of `galley doctor` about the secrets of providers, and whether the command succeeded.

@@ -1,12 +1,15 @@
-//! `galley upstream accept`, `push` and `adopt`: what a person decides about one template.
+//! `galley upstream accept`, `submit`, `push` and `adopt`: what a person decides about one template.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
+use galley_domain::id::TemplateId;
 use galley_store::{Account, StoredTemplate, UpstreamAction, UpstreamActionOutcome};
 use serde_json::Value;
 
-use super::{UpstreamCommands, not_connected};
+use super::{PAGE_SIZE, UpstreamCommands, not_connected};
 use crate::{
-    arguments::{ConnectedTemplate, TemplateFilter},
+    arguments::{Connected, ConnectedTemplate, TemplateFilter},
     commands::templates,
     table,
 };
@@ -42,6 +45,42 @@ impl UpstreamCommands<'_> {
         };
         table::print_one(self.context.json, &members);
         Ok(())
+    }
+
+    /// Submits all templates that neither the provider nor an operation knows.
+    pub(super) async fn submit_all(&self, connected: &Connected) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        let (mut submitted, mut skipped) = (0, 0);
+        for templates in self.templates(&account).await?.chunks(PAGE_SIZE) {
+            for stored in self.local_templates(&account, templates).await? {
+                let change = self.context.change(&account, stored);
+                let store = &self.context.store;
+                match store.act_upstream(change, UpstreamAction::Submit).await? {
+                    UpstreamActionOutcome::Queued(_) => submitted += 1,
+                    UpstreamActionOutcome::NotConnected => bail!(not_connected(&account)),
+                    _ => skipped += 1,
+                }
+            }
+        }
+        let members: [(&str, Value); 2] =
+            [("submitted", submitted.into()), ("skipped", skipped.into())];
+        table::print_one(self.context.json, &members);
+        Ok(())
+    }
+
+    /// Those of these templates whose state at the provider is `local`.
+    async fn local_templates<'t>(
+        &self,
+        account: &Account,
+        templates: &'t [StoredTemplate],
+    ) -> anyhow::Result<Vec<&'t StoredTemplate>> {
+        let store = &self.context.store;
+        let ids: Vec<TemplateId> = templates.iter().map(|it| it.id).collect();
+        let rows = store.mirror_of(account.id, ids.clone()).await?;
+        let mut known: BTreeSet<TemplateId> = rows.iter().filter_map(|row| row.template).collect();
+        let operations = store.operations_of(account.id, ids).await?;
+        known.extend(operations.iter().map(|operation| operation.template));
+        Ok(templates.iter().filter(|it| !known.contains(&it.id)).collect())
     }
 
     pub(super) async fn adopt(&self, wanted: &ConnectedTemplate) -> anyhow::Result<()> {
