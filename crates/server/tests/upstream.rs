@@ -13,6 +13,7 @@ mod hooks;
 mod lookups;
 mod lost_webhooks;
 mod operations;
+mod permissions;
 mod provider;
 mod rng;
 mod samples;

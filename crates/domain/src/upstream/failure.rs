@@ -71,6 +71,10 @@ pub enum CallFailure {
     /// The token is not valid or lacks a permission.
     #[error("the provider does not accept the credentials: {0}")]
     Credentials(ProviderError),
+    /// The token may not make this call, and can read the account. The provider does not tell that
+    /// from [`Credentials`](Self::Credentials): Galley reads the account to learn it.
+    #[error("the provider does not allow the call with these credentials: {0}")]
+    Forbidden(ProviderError),
     /// The provider has restricted the account.
     #[error("the provider has restricted the account: {0}")]
     Restricted(ProviderError),
@@ -120,6 +124,7 @@ impl CallFailure {
             Self::Unknown(_) => "unknown",
             Self::Throttled { .. } => "throttled",
             Self::Credentials(_) => "credentials",
+            Self::Forbidden(_) => "forbidden",
             Self::Restricted(_) => "restricted",
             Self::Exists(_) => "exists",
             Self::NameLocked(_) => "name_locked",
@@ -137,6 +142,7 @@ impl CallFailure {
         match self {
             Self::NotSent(_) | Self::Unknown(_) | Self::Throttled { .. } => None,
             Self::Credentials(error)
+            | Self::Forbidden(error)
             | Self::Restricted(error)
             | Self::Exists(error)
             | Self::NameLocked(error)
@@ -168,6 +174,16 @@ impl CallFailure {
             Self::Credentials(_) | Self::Restricted(_) => Some(PROBE_INTERVAL),
             _ => None,
         }
+    }
+}
+
+impl ProviderError {
+    /// The code of a token that has expired, was revoked or is not one.
+    const INVALID_TOKEN: u32 = 190;
+
+    /// Whether the token itself is not valid, so that no call is possible with it.
+    pub fn is_about_token(&self) -> bool {
+        self.code == Self::INVALID_TOKEN
     }
 }
 

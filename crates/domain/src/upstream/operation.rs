@@ -65,6 +65,9 @@ pub const NAME_LOCK_RETRY: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// How often a create beyond the limit of templates is tried.
 pub const LIMIT_RETRY: SignedDuration = SignedDuration::from_hours(1);
 
+/// How often a call is tried that the token may not make, although it can read the account.
+pub const PERMISSION_RETRY: SignedDuration = SignedDuration::from_hours(24);
+
 /// How often an edit is tried that the provider does not allow now.
 pub const QUOTA_RETRY: SignedDuration = SignedDuration::from_hours(24);
 
@@ -139,6 +142,7 @@ impl Operation {
             (CallFailure::Credentials(_), _) | (CallFailure::Gone(_), OperationKind::Create) => {
                 held(HeldReason::Credentials, None)
             }
+            (CallFailure::Forbidden(_), _) => held(HeldReason::Credentials, Some(PERMISSION_RETRY)),
             (CallFailure::Restricted(_), _) => held(HeldReason::Restricted, None),
             (CallFailure::NameLocked(_), _) => held(HeldReason::NameLock, Some(NAME_LOCK_RETRY)),
             (CallFailure::TemplateLimit(_), _) => held(HeldReason::Limit, Some(LIMIT_RETRY)),
@@ -277,6 +281,12 @@ impl Operation {
     /// Queued again because the reason of its hold has ended, for example by a new token.
     pub fn released(&self, reason: HeldReason) -> Option<Self> {
         if self.state == OperationState::Held(reason) { self.retry() } else { None }
+    }
+
+    /// Queued again because a call succeeds. A hold with an end of its own stays: other calls succeeded
+    /// when it began.
+    pub fn released_by_success(&self, reason: HeldReason) -> Option<Self> {
+        self.released(reason).filter(|_| self.held_until.is_none())
     }
 
     fn attempt(&self, state: OperationState) -> Self {

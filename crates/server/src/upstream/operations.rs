@@ -9,6 +9,7 @@ mod archive;
 mod call;
 mod document;
 mod media;
+mod permission;
 mod probe;
 mod subject;
 
@@ -127,8 +128,6 @@ impl Session {
             | CallFailure::NotSent(_)
             | CallFailure::Credentials(_)
             | CallFailure::Restricted(_) => Err(self.failed(failure).await?),
-            // A create is refused as unknown if the token cannot see the account.
-            CallFailure::Gone(_) if is_create => Err(self.failed(failure).await?),
             _ => Ok(0),
         }
     }

@@ -124,13 +124,14 @@ pub struct Session {
     pub(super) budget: Arc<BudgetState>,
     /// Whether it is recorded that calls succeed.
     is_recovered: AtomicBool,
-    /// Whether operations are held until calls succeed.
+    /// Whether operations may be held until calls succeed.
     pub(super) has_held_operations: AtomicBool,
     /// How many approvals its sweeps have ended.
     pub(super) ended_approvals: AtomicUsize,
     /// When the lease was extended last.
     extended_at: Mutex<Timestamp>,
-}
+    /// When the account was last read, to learn what a failure is about.
+    pub(super) readable_at: Mutex<Option<Timestamp>>,}
 
 impl Session {
     /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
@@ -193,6 +194,7 @@ impl Session {
             state: Arc::clone(&budget),
         };
         let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
+        let has_held_operations = AtomicBool::new(connection.degraded.is_some());
         Ok(Self {
             context: context.clone(),
             fence,
@@ -200,10 +202,10 @@ impl Session {
             upstream,
             budget,
             is_recovered: AtomicBool::default(),
-            has_held_operations: AtomicBool::default(),
+            has_held_operations,
             ended_approvals: AtomicUsize::default(),
             extended_at: Mutex::new(context.clock.now()),
-        })
+            readable_at: Mutex::default(),        })
     }
 
     /// Ends the lease.

@@ -27,6 +27,7 @@ pub async fn sync_connection(
 
 async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncError> {
     let (connection, now) = (&session.connection, context.clock.now());
+    session.ask_after_rejection().await?;
     let wanted = context.store.templates_to_read(connection.account, MAX_READS).await?;
     session.read_and_operate(&wanted, true).await?;
     if let Some(full) = due_sweep(connection, context.settings, now) {

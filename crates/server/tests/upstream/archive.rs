@@ -6,16 +6,16 @@ use axum::http::Method;
 use galley_domain::{
     id::TemplateId,
     template::Status,
-    upstream::{OperationKind, OperationState},
+    upstream::{HeldReason, OperationKind, OperationState},
 };
-use galley_store::{UpstreamAction, UpstreamActionOutcome};
+use galley_store::{DegradedReason, UpstreamAction, UpstreamActionOutcome};
 use galley_upstream::Method::{Get, Post};
 use serde_json::{Value, json};
 
 use super::{connected::Connected, provider::Loss};
 use crate::sandbox::emulator::order;
 
-use OperationState::{Done, Queued, Refused, Unknown};
+use OperationState::{Done, Held, Queued, Refused, Unknown};
 
 /// Longer than any backoff, and than the lease.
 const LATER: Duration = Duration::from_mins(5);
@@ -39,9 +39,7 @@ async fn act(connected: &Connected, id: TemplateId, action: UpstreamAction) {
 /// The status at the provider, and here.
 async fn statuses(connected: &Connected) -> (String, Status) {
     let (mirrored, stored) = connected.only_template().await;
-    let path = format!("/v23.0/{}?fields=status", mirrored.id);
-    let shown = connected.emulator().get(&path).await.expect_success();
-    (shown["status"].as_str().unwrap().to_owned(), stored.state.status())
+    (connected.provided_status(&mirrored.id).await, stored.state.status())
 }
 
 /// The state of the newest operation.
@@ -243,4 +241,44 @@ async fn an_edit_before_the_archive_is_made_too() {
     let (mirrored, stored) = connected.only_template().await;
     assert_eq!(connected.provided_text(&mirrored.id).await, other["components"][0]["text"]);
     assert_eq!((stored.state.status(), mirrored.drifted), (Status::Archived, false));
+}
+
+/// Archives a template at a provider that does not know the address of the call. Returns the state of
+/// the operation, and why the connection is degraded.
+async fn archive_unknown(connected: &Connected) -> (OperationState, Option<DegradedReason>) {
+    connected.rewrite(|path, body| {
+        if path.ends_with("/archive") {
+            *body = json!({"error": {"code": 100, "error_subcode": 33, "message": "Unknown"}});
+        }
+    });
+    let [template] = &connected.mirrored().await[..] else { panic!("there is not one template") };
+    act(connected, template.template.unwrap(), UpstreamAction::Archive).await;
+    connected.try_step().await;
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    (state(connected).await, connection.degraded.map(|it| it.reason))
+}
+
+#[tokio::test]
+async fn a_provider_without_the_call_refuses_it_if_the_account_can_be_read() {
+    let connected = Connected::start().await;
+    approved(&connected).await;
+    assert_eq!(archive_unknown(&connected).await, (Refused, None));
+    let error = connected.operations().await.pop().unwrap().operation.error.unwrap();
+    assert_eq!((error.code, error.subcode), (100, Some(33)));
+}
+
+#[tokio::test]
+async fn a_call_about_an_account_that_cannot_be_read_is_held() {
+    for code in [33, 190] {
+        let connected = Connected::start().await;
+        approved(&connected).await;
+        let fault = json!({"call": "list", "times": 1, "kind": "error", "code": code});
+        connected.emulator().add_fault(&fault).await;
+        let held = (Held(HeldReason::Credentials), Some(DegradedReason::Credentials));
+        assert_eq!(archive_unknown(&connected).await, held, "{code}");
+        connected.take_count(Post);
+        connected.advance(Duration::from_mins(15));
+        connected.step().await;
+        assert_eq!(connected.take_count(Post), 1, "it is made again when the account can be read");
+    }
 }

@@ -64,6 +64,9 @@ pub(crate) struct Connected {
 /// The quota of an account for its files.
 pub(crate) const MEDIA_BYTES: u64 = 1 << 20;
 
+/// Operations that are not settled after so many steps never will be.
+const MAX_SETTLE_STEPS: usize = 200;
+
 /// The token of the connected account.
 pub(crate) const SHOP: &str = "token-of-the-shop";
 
@@ -338,6 +341,12 @@ impl Connected {
         shown["components"][0]["text"].as_str().unwrap().to_owned()
     }
 
+    /// The status of a template at the provider.
+    pub(crate) async fn provided_status(&self, id: &RemoteId) -> String {
+        let shown = self.emulator().get(&format!("/v23.0/{id}?fields=status")).await;
+        shown.expect_success()["status"].as_str().unwrap().to_owned()
+    }
+
     pub(crate) async fn session(&self) -> Session {
         match Session::begin(&self.context, self.account).await.unwrap() {
             Begun::Session(session) => *session,
@@ -366,10 +375,14 @@ impl Connected {
 
     /// Waits until the worker has settled all operations.
     pub(crate) async fn step_until_settled(&self) {
-        while !self.states().await.iter().all(|it| it.is_settled()) {
+        for _ in 0..MAX_SETTLE_STEPS {
+            if self.states().await.iter().all(|it| it.is_settled()) {
+                return;
+            }
             self.try_step().await;
             tokio::task::yield_now().await;
         }
+        panic!("not settled after {MAX_SETTLE_STEPS} steps: {:?}", self.states().await);
     }
 
     pub(crate) async fn pause(&self) {

@@ -8,7 +8,7 @@ use galley_domain::{
     upstream::{HeldReason, OperationState, RemoteStatus},
 };
 use galley_server::Clock as _;
-use galley_store::{ConnectionChange, DegradedReason};
+use galley_store::ConnectionChange;
 use galley_upstream::Method::{Delete, Get, Post};
 use serde_json::{Value, json};
 
@@ -254,39 +254,6 @@ async fn a_refused_operation_keeps_the_error_of_the_provider() {
     connected.service.clock.advance(LATER);
     connected.take_calls();
     assert!(!connected.has_work().await);
-}
-
-#[tokio::test]
-async fn an_expired_token_holds_all_operations_and_a_new_one_continues_them() {
-    let connected = Connected::start().await;
-    let fault = json!({"share": 1.0, "kind": "error", "code": 190, "call": "create"});
-    connected.emulator().add_fault(&fault).await;
-    for name in ["order_1", "order_2"] {
-        connected.create(&order(name)).await;
-    }
-    let mut calls = 0;
-    for _ in 0..60 {
-        if connected.has_work().await {
-            // Sweeps succeed in this test, so only the operations count.
-            connected.try_step().await;
-        }
-        calls += connected.take_count(Post);
-        connected.service.clock.advance(Duration::from_mins(1));
-    }
-    assert!(calls <= 4, "{calls} calls in an hour");
-    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
-    assert_eq!(connection.degraded.map(|it| it.reason), Some(DegradedReason::Credentials));
-    let emulator = connected.emulator();
-    emulator.store.delete_faults(emulator.account, None).await.unwrap();
-    let token = connected.sealed(TOKEN);
-    let by = galley_store::Author::operator(connected.service.clock.now());
-    let change = ConnectionChange::Token(token, None);
-    connected.service.store.change_connection(connected.account, change, by).await.unwrap();
-    while connected.has_work().await {
-        connected.step().await;
-    }
-    assert_eq!(connected.states().await, [Done, Done]);
-    assert_eq!(connected.provided().await.len(), 2);
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ pub(crate) use self::{
     hints::{HintedTemplates, next_dirty},
     observe::{Import, LocalChange, Observation, Observed, Source, UNPROVIDED, absent},
     operation::{
-        DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS,
+        DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
         SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
         operation_cutoff,
     },

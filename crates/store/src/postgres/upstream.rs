@@ -12,8 +12,7 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
-};
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},};
 use jiff::{SignedDuration, Timestamp};
 
 pub(super) use self::actions::{queue_deletion, queue_submission};
@@ -424,7 +423,8 @@ async fn apply_change(
         }
     }
     for reason in change.ended_reasons() {
-        operations::release_held(transaction, account, *reason, by.at).await?;
+        let released = Operation::released;
+        operations::release_held(transaction, account, *reason, released, by.at).await?;
     }
     transaction.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by);
     if let Some(event) = change.event(&before, by.at) {

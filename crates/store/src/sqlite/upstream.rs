@@ -11,8 +11,7 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
-};
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, ToSql, params};
 
@@ -414,7 +413,7 @@ fn apply_change(
         }
     };
     for reason in change.ended_reasons() {
-        operations::release_held(connection, account, *reason, by.at)?;
+        operations::release_held(connection, account, *reason, Operation::released, by.at)?;
     }
     let audited = AuditedChange::UpstreamChanged { change: change.as_str() };
     audit::append(connection, account, audited, by)?;

@@ -74,7 +74,8 @@ pub trait OperationStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError>;
 
-    /// Queues the operations again that were held for a reason which has ended; returns how many.
+    /// Queues the operations again that are held for a reason until a call succeeds; returns how many. A
+    /// hold with an end of its own stays.
     async fn release_operations(
         &self,
         fence: Fence,

@@ -243,8 +243,9 @@ pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_re
 ) {
     let fence = connected(store, "a").await;
     let account = fence.account;
+    let forbidden = CallFailure::Forbidden(error(10));
     for (number, failure) in
-        [CallFailure::Credentials(error(190)), CallFailure::Restricted(error(368))]
+        [CallFailure::Credentials(error(190)), CallFailure::Restricted(error(368)), forbidden]
             .into_iter()
             .enumerate()
     {
@@ -254,11 +255,12 @@ pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_re
         called(store, fence, id, Err(failure), 3).await;
     }
     let held = OperationState::Held;
-    let before = [held(HeldReason::Restricted), held(HeldReason::Credentials)];
-    assert_eq!(states(store, account).await, before);
+    let (credentials, restricted) = (held(HeldReason::Credentials), held(HeldReason::Restricted));
+    assert_eq!(states(store, account).await, [credentials, restricted, credentials]);
     let released = store.release_operations(fence, HeldReason::Credentials, noon(4)).await.unwrap();
     assert_eq!(done(released), 1);
-    assert_eq!(states(store, account).await, [before[0], OperationState::Queued]);
+    let after = [credentials, restricted, OperationState::Queued];
+    assert_eq!(states(store, account).await, after, "a hold with an end of its own stays");
     sweep(store, fence, &[], 5).await;
     done(store.finish_sweep(fence, noon(5)).await.unwrap());
     done(store.release_connection(fence).await.unwrap());

@@ -446,7 +446,8 @@ pub(crate) async fn a_new_token_continues_what_waits_for_it(store: &Shared) {
     let template = create(store, submitted(account, "a", Review::Provider)).await;
     let token = ConnectionChange::Token(StoredSecret(vec![9]), None);
     for (change, failure, reason) in [
-        (token, CallFailure::Credentials(error.clone()), HeldReason::Credentials),
+        (token.clone(), CallFailure::Credentials(error.clone()), HeldReason::Credentials),
+        (token, CallFailure::Forbidden(error.clone()), HeldReason::Credentials),
         (ConnectionChange::Resumed, CallFailure::Restricted(error.clone()), HeldReason::Restricted),
     ] {
         let held = make(store, fence, Err(failure), HOUR).await.operation.state;

@@ -197,6 +197,7 @@ fn only_failures_of_the_whole_connection_rest() {
     let rest = |failure: CallFailure| failure.rest().map(|it| it.as_mins());
     assert_eq!(rest(CallFailure::Credentials(error())), Some(15));
     assert_eq!(rest(CallFailure::Restricted(error())), Some(15));
+    assert_eq!(rest(CallFailure::Forbidden(error())), None, "it is about one call");
     assert_eq!(rest(CallFailure::Refused(error())), None);
     assert_eq!(rest(CallFailure::Unknown(String::new())), None);
     assert_eq!(error().to_string(), "1/2: x");

@@ -47,7 +47,8 @@ string_enum!(
     HeldReason {
         /// The budget of calls is used up.
         Throttle "throttle",
-        /// The provider does not accept the token. A new token ends it.
+        /// The provider does not accept the token, or does not allow the call with it. A new token
+        /// ends it.
         Credentials "credentials",
         /// The quota of edits is used up, or the status does not allow an edit.
         Quota "quota",

@@ -38,8 +38,9 @@ fn done(kind: OperationKind) -> CallDone {
 }
 
 fn failures() -> Vec<CallFailure> {
-    let with_error: [fn(ProviderError) -> CallFailure; 10] = [
+    let with_error: [fn(ProviderError) -> CallFailure; 11] = [
         CallFailure::Credentials,
+        CallFailure::Forbidden,
         CallFailure::Restricted,
         CallFailure::Exists,
         CallFailure::NameLocked,
@@ -94,6 +95,7 @@ fn every_failure_of_a_call_leads_to_one_state() {
         ("too_much_data", ["unknown"; 4], Some(1)),
         ("throttled", ["held throttle"; 4], Some(420)),
         ("credentials", ["held credentials"; 4], None),
+        ("forbidden", ["held credentials"; 4], Some(24 * 3_600)),
         ("restricted", ["held restricted"; 4], None),
         ("name_locked", ["held name_lock"; 4], Some(WEEK)),
         ("template_limit", ["held limit"; 4], Some(3_600)),
@@ -107,8 +109,9 @@ fn every_failure_of_a_call_leads_to_one_state() {
         let states = states.into_iter().chain([states[3]]);
         for (kind, expected) in KINDS.into_iter().zip(states) {
             let after = sending(kind).after_call(Err(found.clone()), now());
-            let has_end = !["refused", "held credentials", "held restricted"].contains(&expected);
-            let expected = (expected.to_owned(), seconds.filter(|_| has_end));
+            let has_no_end = ["refused", "held restricted"].contains(&expected)
+                || (expected == "held credentials" && failure != "forbidden");
+            let expected = (expected.to_owned(), seconds.filter(|_| !has_no_end));
             assert_eq!(shown(&after), expected, "{kind:?} {failure}");
             assert_eq!(after.error.as_ref(), found.error(), "{kind:?} {failure}");
             assert_eq!(after.attempts, 1);
@@ -195,7 +198,19 @@ fn a_hold_ends_at_its_time_or_by_a_person() {
     assert_eq!(credentials.released(HeldReason::Restricted), None);
     let released = credentials.released(HeldReason::Credentials).unwrap();
     assert_eq!((released.state, released.held_until), (OperationState::Queued, None));
-    assert_eq!(credentials.retry(), Some(released));
+    assert_eq!(credentials.retry(), Some(released.clone()));
+    assert_eq!(credentials.released_by_success(HeldReason::Credentials), Some(released));
+}
+
+#[test]
+fn a_call_that_is_not_allowed_is_tried_once_a_day_whatever_else_succeeds() {
+    let forbidden =
+        sending(OperationKind::Create).after_call(Err(CallFailure::Forbidden(error())), now());
+    assert_eq!(forbidden.error, Some(error()));
+    assert_eq!(forbidden.released_by_success(HeldReason::Credentials), None);
+    assert!(forbidden.released(HeldReason::Credentials).is_some(), "a new token ends it");
+    assert!(!forbidden.is_due(now() + SignedDuration::from_hours(23)));
+    assert!(forbidden.is_due(now() + SignedDuration::from_hours(24)));
 }
 
 #[test]
@@ -281,10 +296,10 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => Just(Step::Begin),
-        4 => (0..14_usize).prop_map(Step::Call),
+        4 => (0..15_usize).prop_map(Step::Call),
         2 => Just(Step::Crash),
         4 => Just(Step::BeginProbe),
-        4 => (0..16_usize).prop_map(Step::Probe),
+        4 => (0..17_usize).prop_map(Step::Probe),
         1 => Just(Step::Supersede),
         1 => Just(Step::Retry),
         1 => (0..6_usize).prop_map(Step::Release),
@@ -390,7 +405,7 @@ proptest! {
                 },
                 Step::Probe(index) => {
                     let results = [ProbeResult::Absent, ProbeResult::Equal, ProbeResult::Different];
-                    let failed = || ProbeResult::Failed(failures()[(index - 3) % 13].clone());
+                    let failed = || ProbeResult::Failed(failures()[(index - 3) % 14].clone());
                     let result = results.get(index).cloned().unwrap_or_else(failed);
                     if before.state == OperationState::Probing && index < 3 {
                         is_open = false;

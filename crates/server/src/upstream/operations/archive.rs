@@ -5,7 +5,6 @@ use galley_domain::upstream::{
     CallFailure, OperationKind, OperationState, ProbeResult, ProviderError, RemoteTemplate,
 };
 use galley_store::{MirroredTemplate, StoredOperation};
-use galley_upstream::Upstream as _;
 
 use super::{
     call::{Call, Plan, not_looked_up},
@@ -57,21 +56,6 @@ impl Session {
             return Err(self.failed(failure).await?);
         }
         Ok(())
-    }
-
-    /// The outcome of a call about the archive. If the provider does not know its address, the token may
-    /// not see the account any more.
-    pub(super) async fn archive_failure(
-        &self,
-        outcome: Result<(), CallFailure>,
-    ) -> Result<Result<(), CallFailure>, SyncError> {
-        if !matches!(outcome, Err(CallFailure::Gone(_))) {
-            return Ok(outcome);
-        }
-        Ok(match self.while_leased(self.upstream.check()).await? {
-            Ok(_) => outcome,
-            Err(failure) => Err(not_looked_up(failure)),
-        })
     }
 
     /// What a look means for an operation about the archive. What was found is recorded in the mirror.

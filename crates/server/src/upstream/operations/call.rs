@@ -62,6 +62,10 @@ impl Session {
             // Samples change no template: they are uploaded before the call counts as begun.
             Plan::Call(call) => self.with_samples(call).await?,
         };
+        let call = match call {
+            Err(failure) => Err(self.attributed(operation.operation.kind, failure).await?),
+            call => call,
+        };
         let begun = store.begin_operation(self.fence, operation.id, self.now()).await?;
         let begun = kept(begun)?.filter(|it| it.operation.state == OperationState::Sending);
         let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
@@ -211,14 +215,17 @@ impl Session {
             }
             Call::Archive { id } => {
                 let archived = self.while_leased(self.upstream.archive(&id)).await?;
-                self.archive_failure(archived).await?.map(|()| CallDone::Archived)
+                archived.map(|()| CallDone::Archived)
             }
             Call::Unarchive { id } => {
                 let unarchived = self.while_leased(self.upstream.unarchive(&id)).await?;
-                self.archive_failure(unarchived).await?.map(|()| CallDone::Unarchived)
+                unarchived.map(|()| CallDone::Unarchived)
             }
         };
-        Ok(outcome)
+        Ok(match outcome {
+            Err(failure) => Err(self.attributed(kind, failure).await?),
+            done => done,
+        })
     }
 }
 
@@ -247,7 +254,7 @@ pub(super) fn not_looked_up(failure: CallFailure) -> CallFailure {
 
 /// The failure of what comes before a call as that of the call, which was not made: it is made later,
 /// without a probe.
-fn not_made(failure: CallFailure) -> CallFailure {
+pub(super) fn not_made(failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::Unknown(text) => CallFailure::NotSent(text),
         failure => failure,

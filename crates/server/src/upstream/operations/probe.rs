@@ -22,7 +22,10 @@ impl Session {
         let Some(begun) = begun else { return Ok((Progress::Waits, None)) };
         let (found, result) = match self.look(&begun, subject).await? {
             Ok(found) => (self.result(&begun, subject, found).await?, Ok(())),
-            Err(failure) => (ProbeResult::Failed(failure.clone()), Err(failure)),
+            Err(failure) => {
+                let failure = self.attributed(begun.operation.kind, failure).await?;
+                (ProbeResult::Failed(failure.clone()), Err(failure))
+            }
         };
         let after = store.record_probe(self.fence, begun.id, found, self.now()).await?;
         Ok((Progress::Made(result), kept(after)?))

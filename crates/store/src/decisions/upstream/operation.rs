@@ -15,6 +15,9 @@ use crate::{
     stored_row::StoredRow,
 };
 
+/// Queues an operation again that is held for a reason, if that has ended for it.
+pub(crate) type Release = fn(&Operation, HeldReason) -> Option<Operation>;
+
 /// The columns that [`operation`] reads.
 pub(crate) const OPERATION_COLUMNS: &str = "o.id, o.template_id, \
      (SELECT name FROM template WHERE id = o.template_id) AS name, \

@@ -5,7 +5,9 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, OperationKind, ProbeResult, ProviderError},
+    upstream::{
+        CallDone, CallFailure, HeldReason, Operation, OperationKind, ProbeResult, ProviderError,
+    },
 };
 use jiff::Timestamp;
 
@@ -14,9 +16,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, SHOWN_OPERATIONS,
-        UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode, operation_cutoff,
-        stored_error,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
+        SHOWN_OPERATIONS, UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode,
+        operation_cutoff, stored_error,
     },
     postgres::{
         PostgresStore,
@@ -334,7 +336,8 @@ async fn release(
     if leased_with_account(transaction, fence).await?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
-    release_held(transaction, fence.account, reason, at).await.map(Fenced::Done)
+    let released = Operation::released_by_success;
+    release_held(transaction, fence.account, reason, released, at).await.map(Fenced::Done)
 }
 
 /// Queues the operations again that were held for a reason which has ended; returns how many.
@@ -342,15 +345,16 @@ pub(super) async fn release_held(
     transaction: &Transaction,
     account: AccountId,
     reason: HeldReason,
+    released: Release,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let condition = "o.account_id = $1 AND o.state = 'held'";
-    let mut released = 0;
+    let mut count = 0;
     for held in find(transaction, condition, &[&key(account.get())]).await? {
-        if let Some(next) = held.operation.released(reason) {
+        if let Some(next) = released(&held.operation, reason) {
             write(transaction, &held.moved(next, at)).await?;
-            released += 1;
+            count += 1;
         }
     }
-    Ok(released)
+    Ok(count)
 }

@@ -5,7 +5,9 @@ mod outcomes;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, HeldReason, OperationKind, ProbeResult, ProviderError},
+    upstream::{
+        CallDone, CallFailure, HeldReason, Operation, OperationKind, ProbeResult, ProviderError,
+    },
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, ToSql, params};
@@ -15,9 +17,9 @@ use crate::{
     Author, Fence, Fenced, NewOperation, OperationStore, ReadKind, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::upstream::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, SHOWN_OPERATIONS,
-        UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode, operation_cutoff,
-        stored_error,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
+        SHOWN_OPERATIONS, UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation as decode,
+        operation_cutoff, stored_error,
     },
     sqlite::{
         SqliteStore,
@@ -350,7 +352,8 @@ fn release(
     if leased(connection, fence)?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
-    release_held(connection, fence.account, reason, at).map(Fenced::Done)
+    let released = Operation::released_by_success;
+    release_held(connection, fence.account, reason, released, at).map(Fenced::Done)
 }
 
 /// Queues the operations again that were held for a reason which has ended; returns how many.
@@ -358,15 +361,16 @@ pub(super) fn release_held(
     connection: &Connection,
     account: AccountId,
     reason: HeldReason,
+    released: Release,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let condition = "o.account_id = ?1 AND o.state = 'held'";
-    let mut released = 0;
+    let mut count = 0;
     for held in find(connection, condition, &[&key(account.get())])? {
-        if let Some(next) = held.operation.released(reason) {
+        if let Some(next) = released(&held.operation, reason) {
             write(connection, &held.moved(next, at))?;
-            released += 1;
+            count += 1;
         }
     }
-    Ok(released)
+    Ok(count)
 }

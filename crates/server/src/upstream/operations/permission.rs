@@ -1,0 +1,79 @@
+//! Whether a failure because of permissions is one of the account, or of a single call: a token may read
+//! the account and, for example, not upload with the app of the connection.
+
+use std::sync::PoisonError;
+
+use galley_domain::upstream::{CallFailure, OperationKind, ProviderError};
+use galley_store::DegradedReason;
+use galley_upstream::{PageQuery, Upstream as _};
+use jiff::SignedDuration;
+
+use super::call::{not_looked_up, not_made};
+use crate::upstream::session::{Session, SyncError};
+
+/// How long it counts that the account could be read.
+const MAX_ANSWER_AGE: SignedDuration = SignedDuration::from_mins(1);
+
+impl Session {
+    /// Asks for the account first if the provider did not accept the token the last time: one call, until
+    /// it does.
+    pub(in crate::upstream) async fn ask_after_rejection(&self) -> Result<(), SyncError> {
+        let degraded = self.connection.degraded.as_ref();
+        if degraded.is_none_or(|it| it.reason != DegradedReason::Credentials) {
+            return Ok(());
+        }
+        match self.ask_account().await? {
+            Ok(()) => self.recovered().await,
+            Err(failure) => Err(self.failed(failure).await?),
+        }
+    }
+
+    /// The failure of a call, or of what comes before it. If the account can be read, a lack of
+    /// permissions is about this call only.
+    pub(super) async fn attributed(
+        &self,
+        kind: OperationKind,
+        failure: CallFailure,
+    ) -> Result<CallFailure, SyncError> {
+        let (error, of_call): (_, fn(ProviderError) -> CallFailure) = match failure {
+            CallFailure::Credentials(error) => (error, CallFailure::Forbidden),
+            // A create is refused as unknown if the token cannot see the account.
+            CallFailure::Gone(error) if kind == OperationKind::Create => {
+                (error, CallFailure::Forbidden)
+            }
+            // So is a call about the archive, or the provider does not offer it.
+            CallFailure::Gone(error) if kind.is_archiving() => (error, CallFailure::Gone),
+            failure => return Ok(failure),
+        };
+        if self.was_readable() {
+            return Ok(of_call(error));
+        }
+        // Without a valid token, no answer is to be expected. If the account can be read all the same,
+        // the next session learns it.
+        if error.is_about_token() {
+            return Ok(CallFailure::Credentials(error));
+        }
+        Ok(match self.ask_account().await?.map_err(not_looked_up) {
+            Ok(()) => of_call(error),
+            Err(CallFailure::Credentials(_)) => CallFailure::Credentials(error),
+            Err(failure) => not_made(failure),
+        })
+    }
+
+    /// Whether the account could be read just now.
+    fn was_readable(&self) -> bool {
+        let readable_at = *self.readable_at.lock().unwrap_or_else(PoisonError::into_inner);
+        readable_at.is_some_and(|at| self.now().duration_since(at) < MAX_ANSWER_AGE)
+    }
+
+    /// Reads the shortest page of the list: one call.
+    async fn ask_account(&self) -> Result<Result<(), CallFailure>, SyncError> {
+        let query = PageQuery { after: None, limit: 1, with_components: false };
+        let asked = self.while_leased(self.upstream.page(query)).await?.map(drop);
+        if asked.is_ok() {
+            let now = Some(self.now());
+            *self.readable_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        }
+        Ok(asked)
+    }
+}
