@@ -83,6 +83,12 @@ impl SweepProgress {
         self.is_unbroken() && self.total.is_none_or(|total| total == self.seen)
     }
 
+    /// Whether the provider counted another number of templates than the walk has seen, so that its first
+    /// page is asked for once more: templates may have been created or deleted since the walk began.
+    pub fn needs_recount(self) -> bool {
+        self.is_unbroken() && !self.is_complete()
+    }
+
     fn is_unbroken(self) -> bool {
         !self.restarted && !self.failed
     }
@@ -181,6 +187,29 @@ mod tests {
         ] {
             assert!(!broken.is_complete(), "{broken:?}");
         }
+    }
+
+    #[test]
+    fn a_count_that_does_not_agree_is_asked_for_again() {
+        use SweepVerdict::{Counted, Suspicious};
+        // The provider counted 130 when the walk began.
+        let deleted = progress(129, 130);
+        assert!(deleted.needs_recount());
+        assert_eq!(verdict(130, 1, deleted), Suspicious);
+        let recounted = deleted.after_page(0, Some(129));
+        assert_eq!((recounted.needs_recount(), verdict(130, 1, recounted)), (false, Counted));
+        let created = progress(131, 130);
+        assert!(created.needs_recount());
+        assert_eq!(verdict(130, 0, created.after_page(0, Some(131))), Counted);
+        // One was deleted, and one created before the place where the walk was.
+        let both = progress(129, 130).after_page(1, Some(130));
+        assert_eq!(verdict(130, 1, both), Counted);
+        let truncated = progress(100, 130).after_page(0, Some(130));
+        assert_eq!(verdict(130, 30, truncated), Suspicious);
+        assert!(!progress(130, 130).needs_recount());
+        assert!(!SweepProgress { total: None, ..deleted }.needs_recount(), "nothing to compare");
+        let restarted = SweepProgress { restarted: true, ..deleted };
+        assert!(!restarted.needs_recount(), "it does not count anyway");
     }
 
     #[test]

@@ -64,8 +64,10 @@ impl Session {
     ) -> Result<Walked, SyncError> {
         let mut pages = Pages::new(self, true, None);
         let mut walked = Walked::default();
+        let mut is_recount = false;
         loop {
             let (page, restarted) = pages.next().await?;
+            let unreadable = if is_recount { 0 } else { page.unreadable };
             if restarted {
                 walked = Walked {
                     progress: SweepProgress { restarted, ..SweepProgress::default() },
@@ -74,16 +76,21 @@ impl Session {
             }
             let before = walked.templates.len();
             walked.templates.extend(page.templates.into_iter().map(|it| (it.id.clone(), it)));
-            walked.unreadable = walked.unreadable.saturating_add(page.unreadable);
+            walked.unreadable = walked.unreadable.saturating_add(unreadable);
             let new = walked.templates.len().saturating_sub(before);
-            let new = u32::try_from(new).unwrap_or(u32::MAX).saturating_add(page.unreadable);
+            let new = u32::try_from(new).unwrap_or(u32::MAX).saturating_add(unreadable);
             walked.progress = walked.progress.after_page(new, page.total);
             report(SweepPart { seen: walked.progress.seen.into(), total: walked.progress.total });
             self.extend().await?;
-            if page.after.is_none() {
+            if !is_recount && page.after.is_some() {
+                continue;
+            }
+            if is_recount || !walked.progress.needs_recount() {
                 self.recovered().await?;
                 return Ok(walked);
             }
+            // Templates were created or deleted meanwhile: the first page tells how many there are now.
+            is_recount = true;
         }
     }
 }

@@ -38,7 +38,8 @@ impl<'s> Pages<'s> {
         }
     }
 
-    /// The next page, and whether it is the first one again, because the cursor has expired.
+    /// The next page, and whether it is the first one again, because the cursor has expired. After the
+    /// last page, it is the first one, too.
     pub(super) async fn next(&mut self) -> Result<(Page, bool), SyncError> {
         let Session { upstream, budget, .. } = self.session;
         loop {

@@ -131,7 +131,8 @@ pub struct Session {
     /// When the lease was extended last.
     extended_at: Mutex<Timestamp>,
     /// When the account was last read, to learn what a failure is about.
-    pub(super) readable_at: Mutex<Option<Timestamp>>,}
+    pub(super) readable_at: Mutex<Option<Timestamp>>,
+}
 
 impl Session {
     /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
@@ -205,7 +206,8 @@ impl Session {
             has_held_operations,
             ended_approvals: AtomicUsize::default(),
             extended_at: Mutex::new(context.clock.now()),
-            readable_at: Mutex::default(),        })
+            readable_at: Mutex::default(),
+        })
     }
 
     /// Ends the lease.

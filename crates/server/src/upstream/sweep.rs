@@ -74,6 +74,7 @@ impl Session {
             self.read_and_operate(&result.to_read, is_background).await?;
             report(part);
         }
+        self.recount(&mut pages, is_background).await?;
         let report = kept(store.finish_sweep(self.fence, self.now()).await?)?;
         if report.verdict == SweepVerdict::Counted && !report.suspicious {
             loop {
@@ -86,6 +87,31 @@ impl Session {
             }
         }
         Ok(report)
+    }
+
+    /// Asks for the first page once more if the provider counted another number of templates than the
+    /// sweep has seen, because some were created or deleted meanwhile. Records the count of now, and what
+    /// was created before the place where the sweep was.
+    async fn recount(&self, pages: &mut Pages<'_>, is_background: bool) -> Result<(), SyncError> {
+        let store = &self.context.store;
+        let connection = store.connection(self.connection.account).await?;
+        let sweep = connection.and_then(|it| it.sweep);
+        if !sweep.is_some_and(|sweep| sweep.progress.needs_recount()) {
+            return Ok(());
+        }
+        let (page, _) = pages.next().await?;
+        let at = self.now();
+        self.keep_samples(&page.templates).await?;
+        let record = PageRecord {
+            templates: page.templates,
+            total: page.total,
+            limit: page.limit,
+            // All pages were walked over, and the unreadable templates were counted.
+            ..PageRecord::default()
+        };
+        let result = kept(store.record_page(self.fence, record, at).await?)?;
+        self.extend().await?;
+        self.read_and_operate(&result.to_read, is_background).await
     }
 
     /// Reads templates. In the background, operations are made between the reads, because a request

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -259,4 +262,74 @@ async fn an_approval_from_before_the_connection_ends_with_the_import() {
     assert_eq!(connected.provided().await, ["order_shipped"]);
     connected.sweep(true).await.unwrap();
     assert_eq!(read().await.state.live_version(), Some(1), "the provider has approved it");
+}
+
+#[tokio::test]
+async fn a_sweep_counts_although_templates_are_deleted_and_created_meanwhile() {
+    for (is_deleted, is_created) in [(true, false), (false, true), (true, true)] {
+        let connected = Connected::start().await;
+        for number in 0..120 {
+            connected.emulator().create_named(&format!("order_{number}")).await;
+        }
+        connected.sweep(true).await.unwrap();
+        // The first page asks for a rest.
+        connected.set_usage(100);
+        let rested = connected.sweep(false).await.unwrap_err();
+        assert!(matches!(rested, SyncError::NotBefore(_)), "{rested:?}");
+        connected.set_usage(1);
+        let mirrored = connected.mirrored().await;
+        let newest = mirrored.iter().map(|it| it.sweep).max();
+        let unseen: Vec<_> = mirrored.iter().filter(|it| Some(it.sweep) != newest).collect();
+        assert_eq!(unseen.len(), 20);
+        if is_deleted {
+            let path = format!("{}?name={}", connected.emulator().templates(), unseen[0].name);
+            let deleted = connected.emulator().call(Method::DELETE, &path, &Value::Null);
+            deleted.await.expect_success();
+        }
+        if is_created {
+            connected.emulator().create_named("order_of_today").await;
+        }
+        let report = connected.sweep(false).await.unwrap();
+        let case = format!("deleted {is_deleted}, created {is_created}: {report:?}");
+        assert_eq!((report.verdict, report.suspicious), (SweepVerdict::Counted, false), "{case}");
+        assert_eq!(report.missing, u32::from(is_deleted), "{case}");
+        let mirrored = connected.mirrored().await;
+        let is_found = mirrored.iter().any(|it| it.name == "order_of_today");
+        assert!(is_found || !is_created || !is_deleted, "{case}");
+    }
+}
+
+/// Lets the provider count one template more than it has, so many times.
+fn count_one_more(connected: &Connected, times: u32) {
+    let left = AtomicU32::new(times);
+    connected.rewrite(move |_, body| {
+        let Some(total) = body["summary"]["total_count"].as_u64() else { return };
+        if left.load(Ordering::Relaxed) > 0 {
+            left.fetch_sub(1, Ordering::Relaxed);
+            body["summary"]["total_count"] = json!(total + 1);
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_count_that_does_not_agree_is_asked_for_once_more() {
+    let connected = Connected::start().await;
+    for number in 0..3 {
+        connected.emulator().create_named(&format!("order_{number}")).await;
+    }
+    for (times, verdict) in [(0, SweepVerdict::Counted), (1, SweepVerdict::Counted)] {
+        count_one_more(&connected, times);
+        connected.take_calls();
+        let report = connected.sweep(true).await.unwrap();
+        assert_eq!((report.verdict, report.seen, connected.take_calls()), (verdict, 3, 1 + times));
+        count_one_more(&connected, times);
+        let session = connected.session().await;
+        let walked = session.walk(|_| {}).await.unwrap();
+        session.end().await.unwrap();
+        assert!(walked.progress.is_complete(), "{:?}", walked.progress);
+        assert_eq!((walked.templates.len(), connected.take_calls()), (3, 1 + times));
+    }
+    count_one_more(&connected, 2);
+    assert_eq!(connected.sweep(true).await.unwrap().verdict, SweepVerdict::Incomplete);
+    assert_eq!(connected.take_calls(), 2, "it is asked for once");
 }

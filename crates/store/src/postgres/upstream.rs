@@ -12,7 +12,8 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},};
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},
+};
 use jiff::{SignedDuration, Timestamp};
 
 pub(super) use self::actions::{queue_deletion, queue_submission};

@@ -11,7 +11,8 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},};
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},
+};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, ToSql, params};
 

@@ -7,7 +7,8 @@ use galley_domain::{
     },
     upstream::{
         CallFailure, OperationState, ProviderError, RemoteTemplate, SweepVerdict, read_hook,
-    },};
+    },
+};
 use galley_store::{
     Absence, Author, ConnectionChange, DegradedReason, Fence, PageRecord, SweepPosition,
     SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,

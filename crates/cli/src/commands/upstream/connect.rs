@@ -68,7 +68,8 @@ impl UpstreamCommands<'_> {
         }
         // Until then, a running service would approve templates itself, which the provider never gets.
         tokio::time::sleep(CHANGES_KNOWN_WITHIN).await;
-        self.print_hook(&hook_token, &status::import_steps(&account));        Ok(())
+        self.print_hook(&hook_token, &status::import_steps(&account));
+        Ok(())
     }
 
     pub(super) async fn replace_token(
