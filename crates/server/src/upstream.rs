@@ -7,6 +7,7 @@ mod budget;
 mod metering;
 mod operations;
 mod pages;
+mod reads;
 mod samples;
 mod secrets;
 mod session;

@@ -33,8 +33,8 @@ pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Absence, CallPermit, ConnectOutcome, ConnectionChange, ConnectionState, Degraded,
-    DegradedReason, Fence, Fenced, HintReport, Lease, MirrorCounts, MirroredTemplate,
-    NewConnection, PageRecord, PageResult, Sweep, SweepPosition, SweepReport, ToRead,
+    DegradedReason, Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate,
+    NewConnection, PageRecord, PageResult, ReadRecord, Sweep, SweepPosition, SweepReport, ToRead,
     UpstreamConnection, UpstreamWork,
 };
 pub use records::{

@@ -20,7 +20,6 @@ use galley_domain::{
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
     upstream::{
         CallDone, CallFailure, CallKind, HeldReason, Hint, ProbeResult, ProviderError, RemoteId,
-        RemoteTemplate,
     },
 };
 use jiff::{SignedDuration, Timestamp};
@@ -35,18 +34,18 @@ use crate::{
     DegradedReason, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery,
     DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
     Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, LanguageSummary, Lease, ListQuery, ListStore, MaintenanceStore, Media,
-    MediaStore, MessageQuery, MirrorCounts, MirroredTemplate, NameConflict, NewAccount,
+    IssueTokenOutcome, LanguageSummary, Lease, LeaseState, ListQuery, ListStore, MaintenanceStore,
+    Media, MediaStore, MessageQuery, MirrorCounts, MirroredTemplate, NameConflict, NewAccount,
     NewConnection, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload,
-    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, RecordAttemptOutcome,
-    RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
-    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
-    Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store,
-    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredOperation,
-    StoredSecret, StoredTemplate, SweepReport, TemplateChange, TemplateStore, ToRead, TraceContext,
-    Upload, UploadStore, UpsertOutcome, UpstreamAction, UpstreamActionOutcome, UpstreamConnection,
-    UpstreamStore, UpstreamWork, Version, VersionSummary, Webhook, WebhookChange, WebhookKey,
-    WebhookStore, WebhooksWithWork,
+    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, ReadRecord,
+    RecordAttemptOutcome, RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay,
+    ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome,
+    SecretHash, Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor,
+    StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage,
+    StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange, TemplateStore,
+    ToRead, TraceContext, Upload, UploadStore, UpsertOutcome, UpstreamAction,
+    UpstreamActionOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
+    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
 };
 
 pub use self::planted::PlantedError;
@@ -335,7 +334,7 @@ with_faults! {
         ) -> UpstreamWork;
         lease_connection(account: AccountId, at: Timestamp, until: Timestamp)
         -> Option<Lease> => planted::lease_connection;
-        extend_lease(fence: Fence, until: Timestamp) -> Fenced<()>;
+        extend_lease(fence: Fence, until: Timestamp) -> Fenced<LeaseState>;
         release_connection(fence: Fence) -> Fenced<()>;
         take_call(
             fence: Fence, kind: CallKind, is_sweep: bool, calls_per_hour: u32, at: Timestamp
@@ -352,8 +351,9 @@ with_faults! {
         finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
         withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<usize>;
         templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
-        record_read(
-            fence: Fence, template: RemoteTemplate, asked: Option<Timestamp>, at: Timestamp
+        record_read(fence: Fence, read: ReadRecord, at: Timestamp) -> Fenced<()>;
+        postpone_read(
+            fence: Fence, id: RemoteId, asked: Option<Timestamp>, until: Timestamp
         ) -> Fenced<()>;
         record_absent(
             fence: Fence, id: RemoteId, asked: Option<Timestamp>, at: Timestamp

@@ -56,6 +56,7 @@ mod conformance {
     pub(crate) mod upstream_drift;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
+    pub(crate) mod upstream_reads;
     pub(crate) mod upstream_samples;
     pub(crate) mod upstream_submission;
     pub(crate) mod upstream_sweeps;
@@ -353,6 +354,13 @@ macro_rules! conformance {
                 a_template_that_the_account_deleted_is_not_counted_as_gone,
                 operations_of_an_account_that_is_not_connected_are_not_queued,
                 a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template,
+            }
+            upstream_reads {
+                a_change_has_the_time_of_its_record_and_the_row_that_of_the_read,
+                a_read_in_the_second_of_a_change_is_made_again_however_late_it_is_recorded,
+                a_read_that_fails_is_postponed_and_hides_no_other,
+                a_read_that_has_to_confirm_an_absence_is_postponed,
+                a_lease_that_is_extended_tells_whether_work_goes_on,
             }
             upstream_samples {
                 an_import_refers_to_the_file_that_keeps_its_sample,

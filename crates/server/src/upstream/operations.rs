@@ -22,13 +22,10 @@ use galley_domain::upstream::{CallFailure, CallKind, OperationKind, OperationSta
 use galley_store::StoredOperation;
 
 use self::subject::Identity;
-use super::session::{HELD_UNTIL_SUCCESS, Session, SyncError};
+use super::session::{HELD_UNTIL_SUCCESS, MAX_UNKNOWN_CALLS, Session, SyncError};
 
 /// How many open operations are read at a time. Those that are held come last.
 const MAX_OPEN_OPERATIONS: usize = 2_000;
-
-/// After so many calls in a row whose outcome is not known, the provider counts as unreachable.
-const MAX_UNKNOWN_CALLS: u32 = 5;
 
 /// What was done about an operation.
 enum Progress {

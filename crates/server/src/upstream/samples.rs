@@ -12,8 +12,8 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    AppendOutcome, BeginUploadOutcome, MAX_UPLOAD_BYTES, MirroredTemplate, NewUpload, SampleLink,
-    StoredTemplate,
+    AppendOutcome, BeginUploadOutcome, MAX_UPLOAD_BYTES, MirroredTemplate, NewUpload, ReadRecord,
+    SampleLink, StoredTemplate,
 };
 use galley_upstream::Upstream as _;
 use jiff::Timestamp;
@@ -82,10 +82,12 @@ impl Session {
         template: RemoteTemplate,
         asked: Option<Timestamp>,
     ) -> Result<(), SyncError> {
-        // What was read is as old as the read, however long the samples take.
-        let at = self.now();
+        // What was read is as old as the read, however long the samples take; what it changes in the
+        // account changes when it is recorded.
+        let seen_at = self.now();
         self.keep_samples(slice::from_ref(&template)).await?;
-        kept(self.context.store.record_read(self.fence, template, asked, at).await?)
+        let read = ReadRecord { template, asked, seen_at };
+        kept(self.context.store.record_read(self.fence, read, self.now()).await?)
     }
 
     /// Keeps the samples of contents that the account does not have, so that they are there when the

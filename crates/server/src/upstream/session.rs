@@ -4,21 +4,18 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},    },
     time::Duration,
 };
 
 use galley_domain::{
     id::AccountId,
-    upstream::{
-        CallFailure, HeldReason, RemoteId, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL,
-    },
+    upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
 };
 use galley_store::{
-    DegradedReason, Fence, Fenced, Lease, Store, StoreError, ToRead, UpstreamConnection,
+    DegradedReason, Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
 };
-use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
+use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret};
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
@@ -33,6 +30,9 @@ use crate::{clock::Clock, delivery::Keyring};
 
 /// After a failure that is not about the account, calls rest this long.
 const UNREACHABLE_REST: SignedDuration = SignedDuration::from_mins(1);
+
+/// After so many calls in a row whose outcome is not known, the provider counts as unreachable.
+pub(super) const MAX_UNKNOWN_CALLS: u32 = 5;
 
 /// Why operations are held that continue when a call succeeds.
 pub(super) const HELD_UNTIL_SUCCESS: [HeldReason; 2] =
@@ -96,8 +96,10 @@ pub enum SyncError {
     /// Another process has taken the lease over.
     #[error("another process works on the connection")]
     LeaseLost,
-    /// The token or the app secret cannot be opened.
-    #[error(transparent)]
+    /// A person has paused the connection or disabled the account while a worker was working on it.
+    #[error("the connection is paused")]
+    Paused,
+    /// The token or the app secret cannot be opened.    #[error(transparent)]
     Secret(#[from] SecretError),
     /// The stored address is not one of a provider.
     #[error(transparent)]
@@ -132,7 +134,10 @@ pub struct Session {
     extended_at: Mutex<Timestamp>,
     /// When the account was last read, to learn what a failure is about.
     pub(super) readable_at: Mutex<Option<Timestamp>>,
-}
+    /// How many reads in a row have an unknown outcome.
+    pub(super) unknown_reads: AtomicU32,
+    /// Whether the work ends when the connection is paused: no person has asked for it.
+    stops_when_paused: bool,}
 
 impl Session {
     /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
@@ -163,7 +168,10 @@ impl Session {
         };
         let fence = lease.fence;
         match Self::under(context, lease) {
-            Ok(session) => Ok(Begun::Session(Box::new(session))),
+            Ok(session) => {
+                let session = Self { stops_when_paused: is_background, ..session };
+                Ok(Begun::Session(Box::new(session)))
+            }
             Err(error) => {
                 let degraded = match &error {
                     SyncError::Secret(error) if is_background => {
@@ -207,7 +215,8 @@ impl Session {
             ended_approvals: AtomicUsize::default(),
             extended_at: Mutex::new(context.clock.now()),
             readable_at: Mutex::default(),
-        })
+            unknown_reads: AtomicU32::default(),
+            stops_when_paused: false,        })
     }
 
     /// Ends the lease.
@@ -230,11 +239,18 @@ impl Session {
         self.context.clock.now()
     }
 
-    /// Extends the lease, so that it lasts for the next call.
+    /// Extends the lease between two steps, so that it lasts for the next call. In the background,
+    /// the work ends here if the connection is paused.
     pub(super) async fn extend(&self) -> Result<(), SyncError> {
+        match self.extend_lease().await? {
+            LeaseState::Paused if self.stops_when_paused => Err(SyncError::Paused),
+            LeaseState::Paused | LeaseState::Active => Ok(()),
+        }
+    }
+
+    async fn extend_lease(&self) -> Result<LeaseState, SyncError> {
         let now = self.now();
-        *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
+        *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;        let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
         kept(self.context.store.extend_lease(self.fence, now + lease).await?)
     }
 
@@ -246,45 +262,6 @@ impl Session {
             return Ok(());
         }
         self.extend().await
-    }
-
-    /// Reads templates of which something may have changed.
-    pub async fn read_templates(&self, wanted: &[ToRead]) -> Result<(), SyncError> {
-        for ToRead { id, dirty_at, .. } in wanted {
-            // Read once more when the second of its last change is over.
-            if dirty_at.is_some_and(|dirty_at| dirty_at > self.now()) {
-                continue;
-            }
-            if let Err(failure) = self.read_template(id, *dirty_at).await? {
-                return Err(self.failed(failure).await?);
-            }
-            self.extend().await?;
-        }
-        Ok(())
-    }
-
-    /// Reads a template for the reason that was known, and records what the provider shows.
-    pub(super) async fn read_template(
-        &self,
-        id: &RemoteId,
-        dirty_at: Option<Timestamp>,
-    ) -> Result<Result<(), CallFailure>, SyncError> {
-        let store = &self.context.store;
-        match self.while_leased(self.upstream.read(id)).await? {
-            Ok(template) => {
-                self.record_read(template, dirty_at).await?;
-            }
-            Err(CallFailure::Gone(_)) => {
-                // The token may not see the account any more: then nothing is known.
-                if let Err(failure) = self.while_leased(self.upstream.check()).await? {
-                    return Ok(Err(failure));
-                }
-                let absent = store.record_absent(self.fence, id.clone(), dirty_at, self.now());
-                kept(absent.await?)?;
-            }
-            Err(failure) => return Ok(Err(failure)),
-        }
-        Ok(Ok(()))
     }
 
     /// Records that a call failed, and returns why the work ends.
@@ -340,8 +317,7 @@ impl Session {
         }
     }
 
-    /// Extends the lease for as long as a call takes.
-    pub(super) async fn while_leased<T>(
+    /// Extends the lease for as long as a call takes. A pause does not interrupt the call.    pub(super) async fn while_leased<T>(
         &self,
         call: impl Future<Output = T>,
     ) -> Result<T, SyncError> {
@@ -351,7 +327,9 @@ impl Session {
             tokio::select! {
                 biased;
                 result = &mut call => return Ok(result),
-                () = tokio::time::sleep(self.context.settings.lease / 3) => self.extend().await?,
+                () = tokio::time::sleep(self.context.settings.lease / 3) => {
+                    self.extend_lease().await?;
+                }
             }
         }
     }

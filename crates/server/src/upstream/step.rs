@@ -10,7 +10,8 @@ use super::session::{Begun, Session, SyncError, UpstreamContext, UpstreamSetting
 const MAX_READS: usize = 50;
 
 /// Makes the operations of a connection, reads the templates of which something may have changed, and
-/// walks over all of them if that is due. Does nothing while another process works on the connection.
+/// walks over all of them if that is due. Ends when the connection is paused. Does nothing while
+/// it is, or while another process works on it.
 /// Returns the number of calls.
 pub async fn sync_connection(
     context: &UpstreamContext,
@@ -19,8 +20,8 @@ pub async fn sync_connection(
     let Begun::Session(session) = Session::begin_in_background(context, account).await? else {
         return Ok(0);
     };
-    let worked = work(context, &session).await;
-    let calls = session.calls();
+    let is_paused = session.connection.paused_at.is_some();
+    let worked = if is_paused { Ok(()) } else { work(context, &session).await };    let calls = session.calls();
     session.end().await?;
     worked.map(|()| calls)
 }

@@ -52,7 +52,7 @@ impl Session {
         let mut pages = Pages::new(self, full, after);
         while position != SweepPosition::End {
             let (page, restarted) = pages.next().await?;
-            let at = self.now();
+            let seen_at = self.now();
             if restarted {
                 part.seen = 0;
             }
@@ -67,8 +67,9 @@ impl Session {
                 total: page.total,
                 limit: page.limit,
                 restarted,
+                seen_at,
             };
-            let result = kept(store.record_page(self.fence, record, at).await?)?;
+            let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
             self.recovered().await?;
             self.extend().await?;
             self.read_and_operate(&result.to_read, is_background).await?;

@@ -51,12 +51,12 @@ pub async fn run_upstream_sync(app: App, mut context: UpstreamContext) {
         let work = context.store.connections_with_work(now, sweep_interval, calls_per_hour);
         let next_at = match work.await {
             Ok(work) => {
-                for account in work.now {
+                for account in schedule.in_turn(work.now) {
                     if schedule.is_ready(account) {
                         let context = context.clone();
                         let step =
                             async move { (account, sync_connection(&context, account).await) };
-                        schedule.active.insert(account, tasks.spawn(step).id());
+                        schedule.start(account, tasks.spawn(step).id());
                     }
                 }
                 work.next_at
@@ -93,9 +93,24 @@ struct Schedule {
     paused_until: HashMap<AccountId, Instant>,
     /// Those that pause until there is new work, or until then.
     idle_until: HashMap<AccountId, Instant>,
+    /// The connection that was started last.
+    last_started: Option<AccountId>,
 }
 
 impl Schedule {
+    /// Connections in the order in which they are started: those after the one that was started last
+    /// come first, so that each has its turn if there are more than slots. `accounts` are in order.
+    fn in_turn(&self, mut accounts: Vec<AccountId>) -> Vec<AccountId> {
+        let next = accounts.partition_point(|account| Some(*account) <= self.last_started);
+        accounts.rotate_left(next);
+        accounts
+    }
+
+    fn start(&mut self, account: AccountId, task: task::Id) {
+        self.active.insert(account, task);
+        self.last_started = Some(account);
+    }
+
     fn is_ready(&mut self, account: AccountId) -> bool {
         let now = Instant::now();
         for pauses in [&mut self.paused_until, &mut self.idle_until] {
@@ -137,7 +152,7 @@ impl Schedule {
 /// Logs the result of a step. Returns whether the connection pauses.
 fn report(account: AccountId, result: Result<u32, SyncError>) -> bool {
     match result {
-        Ok(_) | Err(SyncError::NotBefore(_) | SyncError::LeaseLost) => false,
+        Ok(_) | Err(SyncError::NotBefore(_) | SyncError::LeaseLost | SyncError::Paused) => false,
         // The connection is degraded, which an event tells, and rests.
         Err(SyncError::Call(failure)) => {
             tracing::warn!(%account, %failure, "a call to the provider failed");
@@ -162,7 +177,7 @@ mod tests {
     async fn one_task_works_on_a_connection_and_an_error_pauses_it() {
         let mut schedule = Schedule::default();
         let mut tasks = JoinSet::new();
-        for result in [Ok(3), Err(SyncError::LeaseLost)] {
+        for result in [Ok(3), Err(SyncError::LeaseLost), Err(SyncError::Paused)] {
             assert!(schedule.is_ready(account(7)));
             let id = tasks.spawn(async move { (account(7), result) }).id();
             schedule.active.insert(account(7), id);
@@ -193,5 +208,33 @@ mod tests {
             schedule.active.insert(account(number), id);
         }
         assert!(!schedule.is_ready(account(1_000)));
+    }
+
+    #[test]
+    fn each_of_more_connections_than_slots_has_its_turn() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let id = runtime.spawn(async {}).id();
+        let all: Vec<AccountId> = (1..=MAX_CONNECTIONS as u64 + 3).map(account).collect();
+        let mut schedule = Schedule::default();
+        let mut started = Vec::new();
+        // All have work all the time, and each step ends before the next look for work.
+        for _ in 0..2 {
+            for account in schedule.in_turn(all.clone()) {
+                if schedule.is_ready(account) {
+                    schedule.start(account, id);
+                    started.push(account);
+                }
+            }
+            schedule.active.clear();
+        }
+        assert_eq!(started.len(), 2 * MAX_CONNECTIONS);
+        let (first, second) = started.split_at(MAX_CONNECTIONS);
+        assert_eq!(first, &all[..MAX_CONNECTIONS]);
+        assert_eq!(second[..3], all[MAX_CONNECTIONS..], "those that had to wait come first");
+        assert_eq!(second[3], all[0]);
+        // The one that was started last may have no work, or no connection any more.
+        schedule.last_started = Some(account(5));
+        let in_turn = schedule.in_turn(vec![account(2), account(4), account(7)]);
+        assert_eq!(in_turn, [account(7), account(2), account(4)]);
     }
 }

@@ -9,7 +9,7 @@ use galley_domain::{
 };
 use galley_server::Clock as _;
 use galley_store::{
-    Actor, Author, Fence, Fenced, StoredOperation, TemplateChange, UpstreamAction,
+    Actor, Author, Fence, Fenced, ReadRecord, StoredOperation, TemplateChange, UpstreamAction,
     UpstreamActionOutcome,
 };
 use jiff::SignedDuration;
@@ -58,7 +58,9 @@ impl TestService {
         });
         let remote = RemoteTemplate::parse(&document.to_string()).unwrap();
         let fence = self.lease(account).await;
-        let recorded = self.store.record_read(fence, remote, None, self.clock.now());
+        let seen_at = self.clock.now();
+        let read = ReadRecord { template: remote, asked: None, seen_at };
+        let recorded = self.store.record_read(fence, read, seen_at);
         assert_eq!(recorded.await.unwrap(), Fenced::Done(()));
         assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
     }

@@ -9,7 +9,7 @@ use galley_domain::{
     upstream::{CallKind, OperationState, RemoteTemplate},
 };
 use galley_server::Clock as _;
-use galley_store::{CallPermit, Fenced};
+use galley_store::{CallPermit, Fenced, ReadRecord};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -234,7 +234,8 @@ async fn an_id_of_the_provider_that_belongs_to_no_template_is_unknown() {
     let now = connected.service.clock.now();
     let until = now.checked_add(SignedDuration::from_mins(1)).unwrap();
     let lease = store.lease_connection(connected.account, now, until).await.unwrap().unwrap();
-    let recorded = store.record_read(lease.fence, deleted, None, now).await.unwrap();
+    let read = ReadRecord { template: deleted, asked: None, seen_at: now };
+    let recorded = store.record_read(lease.fence, read, now).await.unwrap();
     assert_eq!(recorded, Fenced::Done(()));
     let unknown = connected.call(Method::GET, &path, &Value::Null).await;
     unknown.expect_error(400, 100, Some(33));

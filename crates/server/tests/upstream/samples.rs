@@ -22,6 +22,7 @@ use galley_store::{StoreError, UpstreamAction, UpstreamActionOutcome, testing::F
 use galley_upstream::{
     Method::Post, Request as UpstreamRequest, Response, Transport, TransportError,
 };
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -156,6 +157,45 @@ async fn the_sample_of_a_drifted_template_is_there_when_a_person_accepts_it() {
     assert!(matches!(accepted.unwrap(), UpstreamActionOutcome::Changed(_)));
     let after = handle(&connected).await;
     assert_eq!(kept(&connected, &after).await, OTHER_PNG);
+}
+
+/// A sweep during which a file is fetched for a minute and a half; returns when it began.
+async fn sweep_slowly(connected: &Connected, full: bool) -> Timestamp {
+    let began_at = connected.service.clock.now();
+    let faults = &connected.store_faults;
+    faults.set("begin_upload", Fault::Held);
+    let session = connected.session().await;
+    let fetch = async {
+        faults.held().await;
+        connected.service.clock.advance(Duration::from_secs(90));
+        faults.release();
+    };
+    let (swept, ()) = tokio::join!(session.sweep(full, false, |_| {}), fetch);
+    swept.unwrap();
+    session.end().await.unwrap();
+    began_at
+}
+
+#[tokio::test]
+async fn what_was_read_is_as_old_as_the_read_and_changes_the_account_when_it_is_recorded() {
+    let (connected, id) = with_template().await;
+    let read_at = sweep_slowly(&connected, true).await;
+    let now = connected.service.clock.now();
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!((mirrored.observed_at, stored.created_at), (read_at, now));
+    let other = uploaded(connected.emulator(), OTHER_PNG).await;
+    let mut edited = with_picture("order_shipped", &other);
+    edited["components"][1]["text"] = json!("Hello {{1}}, your parcel left the warehouse today.");
+    let edited = json!({"components": edited["components"]});
+    connected.advance(Duration::from_mins(15));
+    let path = format!("/v23.0/{id}");
+    connected.emulator().call(Method::POST, &path, &edited).await.expect_success();
+    connected.advance(Duration::from_secs(2));
+    let read_at = sweep_slowly(&connected, false).await;
+    let now = connected.service.clock.now();
+    let (mirrored, stored) = connected.only_template().await;
+    assert!(mirrored.drifted);
+    assert_eq!((mirrored.observed_at, stored.updated_at), (read_at, now));
 }
 
 #[tokio::test]

@@ -12,12 +12,12 @@ mod sweep;
 
 pub(crate) use self::{
     connection::{
-        CONNECTION_COLUMNS, ConnectionWork, DegradedChange, SUSPICIOUS, WORK_COLUMNS,
+        CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, WORK_COLUMNS,
         connect_refusal, connection, stored_error,
     },
     content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
-    observe::{Import, LocalChange, Observation, Observed, Source, UNPROVIDED, absent},
+    observe::{Import, LocalChange, Observation, Observed, Source, UNPROVIDED, absent, postponed},
     operation::{
         DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
         SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,

@@ -4,6 +4,7 @@
 mod actions;
 mod calls;
 mod hints;
+mod leases;
 mod mirror;
 mod observations;
 mod operations;
@@ -12,23 +13,23 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId},
 };
 use jiff::{SignedDuration, Timestamp};
 
 pub(super) use self::actions::{queue_deletion, queue_submission};
 use super::{
     PostgresStore, accounts,
-    columns::{key, millis, number},
+    columns::{key, millis},
     credentials, events,
     pool::Values,
     transaction::{Transaction, transact},
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
-    ReadKind, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore,
-    UpstreamWork,
+    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
+    PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -117,15 +118,20 @@ impl UpstreamStore for PostgresStore {
         at: Timestamp,
         until: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
-        transact!(self, tx => lease(tx, account, at, until))
+        transact!(self, tx => leases::take(tx, account, at, until))
     }
 
-    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError> {
-        transact!(self, tx => set_lease(tx, fence, Some(until)))
+    async fn extend_lease(
+        &self,
+        fence: Fence,
+        until: Timestamp,
+    ) -> Result<Fenced<LeaseState>, StoreError> {
+        transact!(self, tx => leases::set(tx, fence, Some(until)))
     }
 
     async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError> {
-        transact!(self, tx => set_lease(tx, fence, None))
+        let released: Result<_, StoreError> = transact!(self, tx => leases::set(tx, fence, None));
+        Ok(released?.map(drop))
     }
 
     async fn take_call(
@@ -210,13 +216,20 @@ impl UpstreamStore for PostgresStore {
     async fn record_read(
         &self,
         fence: Fence,
-        template: RemoteTemplate,
-        asked: Option<Timestamp>,
+        read: ReadRecord,
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
-        transact!(self, tx => {
-            observations::record_read(tx, &self.ids, fence, &template, asked, at)
-        })
+        transact!(self, tx => observations::record_read(tx, &self.ids, fence, &read, at))
+    }
+
+    async fn postpone_read(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        until: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        transact!(self, tx => observations::postpone_read(tx, fence, &id, asked, until))
     }
 
     async fn record_absent(
@@ -432,36 +445,4 @@ async fn apply_change(
         events::append_upstream(transaction, &before, event, by.at);
     }
     Ok(true)
-}
-
-async fn lease(
-    transaction: &Transaction,
-    account: AccountId,
-    at: Timestamp,
-    until: Timestamp,
-) -> Result<Option<Lease>, StoreError> {
-    let update = format!(
-        "UPDATE upstream u SET fence = fence + 1, leased_until = $3 WHERE account_id = $1 AND \
-         (leased_until IS NULL OR leased_until <= $2) RETURNING {CONNECTION_COLUMNS}"
-    );
-    let values: Values<'_> = &[&key(account.get()), &millis(at), &millis(until)];
-    let Some(row) = transaction.query_one(&update, values).await? else { return Ok(None) };
-    let fence = Fence { account, number: number(&row, "fence")? };
-    // The process that made a call or a probe is gone: its outcome is unknown.
-    let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
-                   updated_at = $2 WHERE account_id = $1 AND state IN ('sending', 'probing')";
-    transaction.execute(recover, &[&key(account.get()), &millis(at)]).await?;
-    Ok(Some(Lease { fence, connection: decode(&row)? }))
-}
-
-async fn set_lease(
-    transaction: &Transaction,
-    fence: Fence,
-    until: Option<Timestamp>,
-) -> Result<Fenced<()>, StoreError> {
-    let update = "UPDATE upstream SET leased_until = $3 WHERE account_id = $1 AND fence = $2 AND \
-                  leased_until IS NOT NULL";
-    let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &until.map(millis)];
-    let set = transaction.execute(update, values).await?;
-    Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
 }

@@ -312,6 +312,15 @@ pub struct Lease {
     pub connection: UpstreamConnection,
 }
 
+/// Whether work goes on under a lease that was extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// It does.
+    Active,
+    /// A person has paused the connection or disabled the account since: workers make no more calls.
+    Paused,
+}
+
 /// The result of a write under a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -320,6 +329,16 @@ pub enum Fenced<T> {
     Done(T),
     /// Another worker has the lease, or the account is no longer connected. Nothing changed.
     LeaseLost,
+}
+
+impl<T> Fenced<T> {
+    /// The same with another result.
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Fenced<U> {
+        match self {
+            Self::Done(result) => Fenced::Done(map(result)),
+            Self::LeaseLost => Fenced::LeaseLost,
+        }
+    }
 }
 
 /// Whether a call may be made now.
@@ -346,6 +365,19 @@ pub struct PageRecord {
     pub limit: Option<u32>,
     /// Whether the cursor of the sweep had expired, so that this is the first page again.
     pub restarted: bool,
+    /// When the provider showed it.
+    pub seen_at: Timestamp,
+}
+
+/// A template that was read with its components.
+#[derive(Clone, Debug)]
+pub struct ReadRecord {
+    /// The template.
+    pub template: RemoteTemplate,
+    /// The reason to read it, as it was before the read.
+    pub asked: Option<Timestamp>,
+    /// When the provider showed it.
+    pub seen_at: Timestamp,
 }
 
 /// What a page has changed.
@@ -364,7 +396,8 @@ pub struct PageResult {
 pub struct ToRead {
     /// The id.
     pub id: RemoteId,
-    /// The last reason to read it. A read that began before a later reason does not settle that one.
+    /// The last reason to read it, or until when that is postponed. A read settles no other reason
+    /// than this one.
     pub dirty_at: Option<Timestamp>,
     /// In how many counted sweeps in a row it was missing.
     pub missing: u32,
@@ -455,7 +488,7 @@ pub struct MirroredTemplate {
     pub missing: u32,
     /// When it was found to be gone.
     pub gone_at: Option<Timestamp>,
-    /// The last reason to read it.
+    /// The last reason to read it. In the future: it is read then, and not before.
     pub dirty_at: Option<Timestamp>,
     /// What only webhooks say, as JSON.
     pub info: Option<String>,

@@ -3,6 +3,7 @@
 mod actions;
 mod calls;
 mod hints;
+mod leases;
 mod mirror;
 mod observations;
 mod operations;
@@ -11,7 +12,7 @@ mod sweeps;
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId, RemoteTemplate},
+    upstream::{CallKind, Hint, Operation, ProviderError, RemoteId},
 };
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, ToSql, params};
@@ -19,15 +20,15 @@ use rusqlite::{Connection, ToSql, params};
 pub(super) use self::actions::{queue_deletion, queue_submission};
 use super::{
     SqliteStore, accounts, audit,
-    columns::{key, millis, number},
+    columns::{key, millis},
     events,
     writer::Batch,
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
-    ReadKind, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamStore,
-    UpstreamWork,
+    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
+    PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -112,15 +113,20 @@ impl UpstreamStore for SqliteStore {
         at: Timestamp,
         until: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
-        self.writer.write(move |batch| lease(batch.connection(), account, at, until)).await
+        self.writer.write(move |batch| leases::take(batch.connection(), account, at, until)).await
     }
 
-    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError> {
-        self.writer.write(move |batch| set_lease(batch.connection(), fence, Some(until))).await
+    async fn extend_lease(
+        &self,
+        fence: Fence,
+        until: Timestamp,
+    ) -> Result<Fenced<LeaseState>, StoreError> {
+        self.writer.write(move |batch| leases::set(batch.connection(), fence, Some(until))).await
     }
 
     async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError> {
-        self.writer.write(move |batch| set_lease(batch.connection(), fence, None)).await
+        let released = self.writer.write(move |batch| leases::set(batch.connection(), fence, None));
+        Ok(released.await?.map(drop))
     }
 
     async fn take_call(
@@ -213,12 +219,21 @@ impl UpstreamStore for SqliteStore {
     async fn record_read(
         &self,
         fence: Fence,
-        template: RemoteTemplate,
-        asked: Option<Timestamp>,
+        read: ReadRecord,
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
+        self.writer.write(move |batch| observations::record_read(batch, fence, &read, at)).await
+    }
+
+    async fn postpone_read(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        until: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
         self.writer
-            .write(move |batch| observations::record_read(batch, fence, &template, asked, at))
+            .write(move |batch| observations::postpone_read(batch, fence, &id, asked, until))
             .await
     }
 
@@ -441,42 +456,4 @@ fn with_work(
         work.add(&ConnectionWork::read(row)?, at, sweep_interval, calls_per_hour);
     }
     Ok(work)
-}
-
-fn lease(
-    connection: &Connection,
-    account: AccountId,
-    at: Timestamp,
-    until: Timestamp,
-) -> Result<Option<Lease>, StoreError> {
-    let mut update = connection.prepare_cached(
-        "UPDATE upstream SET fence = fence + 1, leased_until = ?3 WHERE account_id = ?1 AND \
-         (leased_until IS NULL OR leased_until <= ?2) RETURNING fence",
-    )?;
-    let mut rows = update.query([key(account.get()), millis(at), millis(until)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let fence = Fence { account, number: number(row, "fence")? };
-    drop(rows);
-    // The process that made a call or a probe is gone: its outcome is unknown.
-    connection
-        .prepare_cached(
-            "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, updated_at = ?2 \
-             WHERE account_id = ?1 AND state IN ('sending', 'probing')",
-        )?
-        .execute([key(account.get()), millis(at)])?;
-    Ok(one(connection, account)?.map(|connection| Lease { fence, connection }))
-}
-
-fn set_lease(
-    connection: &Connection,
-    fence: Fence,
-    until: Option<Timestamp>,
-) -> Result<Fenced<()>, StoreError> {
-    let set = connection
-        .prepare_cached(
-            "UPDATE upstream SET leased_until = ?3 WHERE account_id = ?1 AND fence = ?2 AND \
-             leased_until IS NOT NULL",
-        )?
-        .execute(params![key(fence.account.get()), key(fence.number), until.map(millis)])?;
-    Ok(if set > 0 { Fenced::Done(()) } else { Fenced::LeaseLost })
 }

@@ -3,14 +3,15 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallKind, Hint, ProviderError, RemoteId, RemoteTemplate},
+    upstream::{CallKind, Hint, ProviderError, RemoteId},
 };
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, MirrorCounts, MirroredTemplate, NewConnection, PageRecord, PageResult,
-    SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
+    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
+    PageResult, ReadRecord, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection,
+    UpstreamWork,
 };
 
 /// How many approvals one write withdraws.
@@ -76,8 +77,12 @@ pub trait UpstreamStore: Send + Sync {
         until: Timestamp,
     ) -> Result<Option<Lease>, StoreError>;
 
-    /// Extends a lease.
-    async fn extend_lease(&self, fence: Fence, until: Timestamp) -> Result<Fenced<()>, StoreError>;
+    /// Extends a lease. Tells whether a worker should go on.
+    async fn extend_lease(
+        &self,
+        fence: Fence,
+        until: Timestamp,
+    ) -> Result<Fenced<LeaseState>, StoreError>;
 
     /// Ends a lease.
     async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError>;
@@ -127,7 +132,8 @@ pub trait UpstreamStore: Send + Sync {
     ) -> Result<Fenced<u64>, StoreError>;
 
     /// Records a page of the sweep that runs: its templates and the progress of the sweep. Templates
-    /// that the account does not have are created from their documents.
+    /// that the account does not have are created from their documents. What changes in the account
+    /// changes at `at`, which is later than the page was seen if its samples were fetched meanwhile.
     async fn record_page(
         &self,
         fence: Fence,
@@ -160,14 +166,24 @@ pub trait UpstreamStore: Send + Sync {
         limit: usize,
     ) -> Result<Vec<ToRead>, StoreError>;
 
-    /// Records a template that was read with its components. `asked` is the reason to read it, as it
-    /// was before the read.
+    /// Records a template that was read with its components. What changes in the account changes at
+    /// `at`.
     async fn record_read(
         &self,
         fence: Fence,
-        template: RemoteTemplate,
-        asked: Option<Timestamp>,
+        read: ReadRecord,
         at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError>;
+
+    /// Postpones the read of a template, which failed, until this time or shortly after it. `asked`
+    /// is the reason to read it, as it was before the read: if it is another one since, or the
+    /// template is gone, nothing changes.
+    async fn postpone_read(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        until: Timestamp,
     ) -> Result<Fenced<()>, StoreError>;
 
     /// Records that the provider does not know a template, while it shows the account. The template

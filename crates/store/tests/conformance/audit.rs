@@ -86,7 +86,7 @@ const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault de
 /// Methods of workers that follow a provider, and of the operations that they make. Their changes are
 /// events.
 const UPSTREAM: &str = "begin_operation begin_sweep extend_lease finish_sweep lease_connection \
-    record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
+    postpone_read record_absent record_call record_conflict record_hints record_page record_probe record_read record_token_expiry release_connection \
     release_operations rest_calls set_degraded skip_operation take_call withdraw_approvals";
 
 /// Methods whose changes are events of templates.

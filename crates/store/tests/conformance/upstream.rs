@@ -11,7 +11,8 @@ use galley_domain::{
 use galley_store::{
     Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
     DeleteAccountOutcome, Event, EventSubject, Fence, Fenced, HintReport, MirroredTemplate,
-    NewAccount, NewConnection, PageRecord, PageResult, SecretHash, StoredSecret, UpstreamWork,
+    NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash, StoredSecret,
+    UpstreamWork,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -92,8 +93,17 @@ pub(crate) fn header(template: &RemoteTemplate) -> RemoteTemplate {
 }
 
 /// The last page of a list.
-pub(crate) fn last_page(templates: &[RemoteTemplate]) -> PageRecord {
-    PageRecord { templates: templates.to_vec(), ..PageRecord::default() }
+pub(crate) fn last_page(templates: &[RemoteTemplate], at: i64) -> PageRecord {
+    PageRecord { templates: templates.to_vec(), seen_at: noon(at), ..PageRecord::default() }
+}
+
+/// A template that is read for this reason.
+pub(crate) fn read_record(
+    template: RemoteTemplate,
+    asked: Option<Timestamp>,
+    at: i64,
+) -> ReadRecord {
+    ReadRecord { template, asked, seen_at: noon(at) }
 }
 
 /// Begins a sweep and records its only page.
@@ -104,7 +114,7 @@ pub(crate) async fn sweep(
     at: i64,
 ) -> PageResult {
     done(store.begin_sweep(fence, true, noon(at)).await.unwrap());
-    done(store.record_page(fence, last_page(templates), noon(at)).await.unwrap())
+    done(store.record_page(fence, last_page(templates, at), noon(at)).await.unwrap())
 }
 
 pub(crate) async fn mirror(store: &Shared, account: AccountId, remote: &str) -> MirroredTemplate {
@@ -259,10 +269,10 @@ pub(crate) async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
     let template = remote("1", "a", "REJECTED", "Hi");
     let degraded = Some((DegradedReason::Throttle, None, None));
     assert_eq!(store.begin_sweep(old, true, noon(3)).await.unwrap(), Fenced::LeaseLost);
-    let page = last_page(std::slice::from_ref(&template));
+    let page = last_page(std::slice::from_ref(&template), 3);
     assert_eq!(store.record_page(old, page, noon(3)).await.unwrap(), Fenced::LeaseLost);
     assert_eq!(store.finish_sweep(old, noon(3)).await.unwrap(), Fenced::LeaseLost);
-    let read = store.record_read(old, template, None, noon(3)).await.unwrap();
+    let read = store.record_read(old, read_record(template, None, 3), noon(3)).await.unwrap();
     assert_eq!(read, Fenced::LeaseLost);
     let absent = store.record_absent(old, id("1"), None, noon(3)).await.unwrap();
     assert_eq!(absent, Fenced::LeaseLost);
@@ -306,7 +316,10 @@ pub(crate) async fn a_write_under_an_old_lease_is_not_committed_after_the_next_l
                     for number in 0.. {
                         let text = format!("{round} {number}");
                         let template = remote("1", "a", "APPROVED", &text);
-                        let read = store.record_read(old, template, None, noon(at)).await.unwrap();
+                        let read = store
+                            .record_read(old, read_record(template, None, at), noon(at))
+                            .await
+                            .unwrap();
                         if read == Fenced::LeaseLost {
                             return number;
                         }

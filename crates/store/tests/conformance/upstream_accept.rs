@@ -21,14 +21,16 @@ use super::{
     emulator::{HOUR, stored},
     fixture::{ACTOR, Shared, create, done as changed, events, noon},
     sqlite_only::body_edit,
-    upstream::{connected, done, header, kinds, mirror, remote, sweep},
+    upstream::{connected, done, header, kinds, mirror, read_record, remote, sweep},
     upstream_submission::{changing, queued, shown, submitted},
 };
 
 async fn read(store: &Shared, fence: Fence, template: &RemoteTemplate, at: i64) {
     let asked = store.mirrored_template(fence.account, template.id.clone()).await.unwrap();
     let asked = asked.and_then(|row| row.dirty_at);
-    done(store.record_read(fence, template.clone(), asked, noon(at)).await.unwrap());
+    done(
+        store.record_read(fence, read_record(template.clone(), asked, at), noon(at)).await.unwrap(),
+    );
 }
 
 /// A person accepts what the provider shows.

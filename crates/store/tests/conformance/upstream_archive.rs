@@ -17,7 +17,7 @@ use super::{
     emulator::{HOUR, stored},
     fixture::{Shared, create, done as changed, noon},
     sqlite_only::body_edit,
-    upstream::{connected, done, kinds, mirror, remote, whatsapp},
+    upstream::{connected, done, kinds, mirror, read_record, remote, whatsapp},
     upstream_submission::{changing, queued, submitted},
 };
 
@@ -27,7 +27,9 @@ use OperationState as State;
 async fn read(store: &Shared, fence: Fence, template: &RemoteTemplate, at: i64) {
     let asked = store.mirrored_template(fence.account, template.id.clone()).await.unwrap();
     let asked = asked.and_then(|row| row.dirty_at);
-    done(store.record_read(fence, template.clone(), asked, noon(at)).await.unwrap());
+    done(
+        store.record_read(fence, read_record(template.clone(), asked, at), noon(at)).await.unwrap(),
+    );
 }
 
 /// An imported template with the id 5 at the provider.

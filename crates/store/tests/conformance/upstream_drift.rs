@@ -10,7 +10,7 @@ use super::{
     emulator::HOUR,
     fixture::{Shared, done as changed, noon},
     sqlite_only::body_edit,
-    upstream::{connected, done, kinds, mirror, remote, sweep},
+    upstream::{connected, done, kinds, mirror, read_record, remote, sweep},
     upstream_submission::{changing, queued},
 };
 
@@ -51,7 +51,7 @@ pub(crate) async fn a_push_names_the_content_that_it_replaces(store: &Shared) {
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
     let template = mirror(store, account, "5").await.template.unwrap();
     let other = remote("5", "a", "APPROVED", "Else");
-    done(store.record_read(fence, other, None, noon(2)).await.unwrap());
+    done(store.record_read(fence, read_record(other, None, 2), noon(2)).await.unwrap());
     let change = changing(account, template, Review::Provider);
     changed(store.edit_template(change.clone(), body_edit(1)).await.unwrap());
     let edit = store.newest_operation(account, template).await.unwrap().unwrap();
@@ -67,7 +67,7 @@ pub(crate) async fn a_push_names_the_content_that_it_replaces(store: &Shared) {
     let begun = done(store.begin_operation(fence, pushed.id, noon(4)).await.unwrap()).unwrap();
     assert_eq!(begun.replaces, row.content_key, "it stays while its state changes");
     let again = remote("5", "a", "APPROVED", "Else again");
-    done(store.record_read(fence, again, None, noon(5)).await.unwrap());
+    done(store.record_read(fence, read_record(again, None, 5), noon(5)).await.unwrap());
     let row = mirror(store, account, "5").await;
     assert!(row.drifted && !begun.may_replace(&row), "it was changed once more");
 }

@@ -20,7 +20,7 @@ use super::{
     emulator::stored,
     fixture::{Shared, change, create, done as changed, events, new, noon, template_subject},
     sqlite_only::body_edit,
-    upstream::{connected, done, header, id, kinds, last_page, mirror, remote, sweep},
+    upstream::{connected, done, header, id, kinds, last_page, mirror, read_record, remote, sweep},
 };
 
 /// Creates the account's own template with this name.
@@ -44,7 +44,9 @@ fn shown(id: &str, stored: &StoredTemplate, status: &str) -> RemoteTemplate {
 async fn read(store: &Shared, fence: Fence, template: &RemoteTemplate, at: i64) {
     let asked = store.mirrored_template(fence.account, template.id.clone()).await.unwrap();
     let asked = asked.and_then(|row| row.dirty_at);
-    done(store.record_read(fence, template.clone(), asked, noon(at)).await.unwrap());
+    done(
+        store.record_read(fence, read_record(template.clone(), asked, at), noon(at)).await.unwrap(),
+    );
 }
 
 async fn local(store: &Shared, fence: Fence, remote: &str) -> StoredTemplate {
@@ -273,12 +275,14 @@ pub(crate) async fn a_read_settles_only_the_reasons_that_were_known_before(store
         {"field":"message_template_components_update","value":{"message_template_id":1}}]}]}"#;
     let hints = galley_domain::upstream::read_hook(hook, "900").unwrap();
     store.record_hints(fence.account, hints, noon(1)).await.unwrap();
-    done(store.record_read(fence, template.clone(), asked, noon(2)).await.unwrap());
+    done(store.record_read(fence, read_record(template.clone(), asked, 2), noon(2)).await.unwrap());
     let [again] = &store.templates_to_read(fence.account, 10).await.unwrap()[..] else {
         panic!("the hint came while the template was read");
     };
     assert!(again.dirty_at > asked);
-    done(store.record_read(fence, template, again.dirty_at, noon(3)).await.unwrap());
+    done(
+        store.record_read(fence, read_record(template, again.dirty_at, 3), noon(3)).await.unwrap(),
+    );
     assert_eq!(store.templates_to_read(fence.account, 10).await.unwrap(), []);
 }
 
@@ -354,7 +358,7 @@ pub(crate) async fn texts_that_no_rulebook_knows_are_stored_by_both_databases(st
         "components":[{"type":"BODY","text":"\u0000\ud83d\ude00"}]}"#;
     let template = RemoteTemplate::parse(document).unwrap();
     done(store.begin_sweep(fence, true, noon(1)).await.unwrap());
-    let page = store.record_page(fence, last_page(&[template]), noon(1)).await.unwrap();
+    let page = store.record_page(fence, last_page(&[template], 1), noon(1)).await.unwrap();
     assert_eq!(done(page).imported, 1);
     let row = mirror(store, fence.account, "9007199254740993").await;
     assert_eq!(&*row.name, "a b");

@@ -10,7 +10,7 @@ use super::{
     emulator::stored,
     fixture::{Shared, noon},
     uploads::{DAY, append, assert_integrity, begin, bytes_of, png, upload},
-    upstream::{connected, done, mirror, sweep},
+    upstream::{connected, done, mirror, read_record, sweep},
     upstream_submission::changing,
 };
 
@@ -93,7 +93,7 @@ pub(crate) async fn an_accepted_content_refers_to_the_file_that_keeps_its_sample
     sweep(store, fence, &[remote("5", "Hi")], 1).await;
     let changed = remote("5", "Else");
     keep_sample(store, account, &changed, 'a').await;
-    done(store.record_read(fence, changed, None, noon(2)).await.unwrap());
+    done(store.record_read(fence, read_record(changed, None, 2), noon(2)).await.unwrap());
     assert!(mirror(store, account, "5").await.drifted);
     let before = content(store, fence, "5").await;
     assert!(before.contains("cdn.example"), "the content of the account stays: {before}");

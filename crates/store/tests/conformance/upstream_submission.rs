@@ -23,7 +23,7 @@ use super::{
     emulator::{HOUR, stored},
     fixture::{ACTOR, Shared, change, create, done as changed, new, noon},
     sqlite_only::body_edit,
-    upstream::{connect, connected, done, id, kinds, mirror, remote, sweep, whatsapp},
+    upstream::{connect, connected, done, id, kinds, mirror, read_record, remote, sweep, whatsapp},
 };
 
 use OperationKind as Kind;
@@ -287,7 +287,7 @@ pub(crate) async fn a_template_whose_create_was_lost_is_found_and_deleted(store:
     let unknown = Err(CallFailure::Unknown("timeout".to_owned()));
     done(store.record_call(fence, id, unknown, noon(2)).await.unwrap());
     let found = remote("78", "b", "PENDING", "Hi");
-    done(store.record_read(fence, found, None, noon(3)).await.unwrap());
+    done(store.record_read(fence, read_record(found, None, 3), noon(3)).await.unwrap());
     assert_eq!(mirror(store, account, "78").await.template, Some(lost), "it is not imported");
     assert!(store.translations(account, "b").await.unwrap().is_empty());
 }
@@ -352,12 +352,16 @@ pub(crate) async fn a_person_submits_pushes_and_retries(store: &Shared) {
     assert_eq!(act(own, UpstreamAction::Retry).await, None);
     make(store, fence, Ok(created_as("77")), 11).await;
     let equal = shown("77", &stored(store, account, own).await, "APPROVED");
-    done(store.record_read(fence, equal, Some(noon(11)), noon(12)).await.unwrap());
+    done(store.record_read(fence, read_record(equal, Some(noon(11)), 12), noon(12)).await.unwrap());
     assert_eq!(act(own, UpstreamAction::Submit).await, None, "the provider has it");
     assert_eq!(act(own, UpstreamAction::Push).await, None);
     done(
         store
-            .record_read(fence, remote("77", "a", "APPROVED", "Else"), None, noon(13))
+            .record_read(
+                fence,
+                read_record(remote("77", "a", "APPROVED", "Else"), None, 13),
+                noon(13),
+            )
             .await
             .unwrap(),
     );
@@ -406,7 +410,12 @@ pub(crate) async fn an_unneeded_operation_ends_without_a_call(store: &Shared) {
     let again = store.skip_operation(fence, operation.id, noon(2_000)).await.unwrap();
     assert_eq!(done(again), None);
     assert_eq!(mirror(store, account, "5").await.dirty_at, Some(noon(2_000)), "it is read");
-    done(store.record_read(fence, imported, Some(noon(2_000)), noon(2_001)).await.unwrap());
+    done(
+        store
+            .record_read(fence, read_record(imported, Some(noon(2_000)), 2_001), noon(2_001))
+            .await
+            .unwrap(),
+    );
     let read = stored(store, account, template).await;
     assert_eq!(read.state.live_version(), Some(3), "the newest version is the approved one");
     assert!(!kinds(store, account).await.contains(&EventType::Submitted), "nothing was sent");

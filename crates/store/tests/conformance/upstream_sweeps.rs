@@ -20,8 +20,8 @@ use super::{
     fixture::{Shared, create, done as changed, events, noon, template_subject},
     sqlite_only::body_edit,
     upstream::{
-        connect, connected, done, header, id, kinds, last_page, lease, mirror, remote, sweep,
-        whatsapp,
+        connect, connected, done, header, id, kinds, last_page, lease, mirror, read_record, remote,
+        sweep, whatsapp,
     },
     upstream_submission::{changing, shown, submitted},
 };
@@ -59,6 +59,7 @@ pub(crate) async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
         total: Some(5),
         limit: Some(250),
         restarted: false,
+        seen_at: noon(2),
     };
     done(store.record_page(fence, page, noon(2)).await.unwrap());
     let running = current().await;
@@ -67,7 +68,7 @@ pub(crate) async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
     assert_eq!(sweep.position, SweepPosition::After("MTA=".to_owned()));
     assert_eq!((sweep.progress.seen, sweep.progress.total, sweep.changed), (3, Some(5), 2));
     assert_eq!(running.template_limit, Some(250));
-    done(store.record_page(fence, last_page(&templates(3..5)), noon(3)).await.unwrap());
+    done(store.record_page(fence, last_page(&templates(3..5), 3), noon(3)).await.unwrap());
     assert_eq!(current().await.sweep.unwrap().position, SweepPosition::End);
     let report = finish(store, fence, 4).await;
     assert_eq!(report.verdict, SweepVerdict::Counted);
@@ -120,7 +121,7 @@ pub(crate) async fn a_template_that_is_read_again_is_not_gone(store: &Shared) {
     for (at, seen) in [(1, &all[..]), (10, &all[1..]), (20, &all[1..])] {
         counted(store, fence, seen, at).await;
     }
-    done(store.record_read(fence, all[0].clone(), None, noon(25)).await.unwrap());
+    done(store.record_read(fence, read_record(all[0].clone(), None, 25), noon(25)).await.unwrap());
     assert_eq!(mirror(store, fence.account, "1").await.missing, 0);
     let absent = store.record_absent(fence, id("1"), None, noon(26)).await.unwrap();
     assert_eq!(done(absent), Absence::Unconfirmed);
@@ -133,7 +134,7 @@ pub(crate) async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared)
     let page = |after: Option<&str>, restarted| PageRecord {
         after: after.map(str::to_owned),
         restarted,
-        ..last_page(&all[1..])
+        ..last_page(&all[1..], 11)
     };
     for (page, expected) in [
         (page(Some("next"), false), SweepVerdict::Incomplete),
@@ -209,18 +210,18 @@ pub(crate) async fn templates_that_are_read_during_a_sweep_are_not_missing(store
     counted(store, fence, &templates(1..3), 1).await;
     done(store.begin_sweep(fence, false, noon(10)).await.unwrap());
     for template in templates(10..30) {
-        done(store.record_read(fence, template, None, noon(11)).await.unwrap());
+        done(store.record_read(fence, read_record(template, None, 11), noon(11)).await.unwrap());
     }
     let headers: Vec<RemoteTemplate> = templates(1..3).iter().map(header).collect();
-    let page = PageRecord { total: Some(2), ..last_page(&headers) };
+    let page = PageRecord { total: Some(2), ..last_page(&headers, 12) };
     done(store.record_page(fence, page, noon(12)).await.unwrap());
     let report = finish(store, fence, 13).await;
     assert_eq!((report.verdict, report.missing), (SweepVerdict::Counted, 0));
     // The next sweep sees them for the first time.
     let all: Vec<RemoteTemplate> = templates(1..3).into_iter().chain(templates(10..30)).collect();
     done(store.begin_sweep(fence, false, noon(20)).await.unwrap());
-    done(store.record_read(fence, all[5].clone(), None, noon(21)).await.unwrap());
-    let page = PageRecord { total: Some(22), ..last_page(&all) };
+    done(store.record_read(fence, read_record(all[5].clone(), None, 21), noon(21)).await.unwrap());
+    let page = PageRecord { total: Some(22), ..last_page(&all, 22) };
     done(store.record_page(fence, page, noon(22)).await.unwrap());
     let report = finish(store, fence, 23).await;
     assert_eq!((report.verdict, report.seen), (SweepVerdict::Counted, 22));
@@ -232,7 +233,7 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     let overlapping = [templates(1..3), templates(2..5), templates(1..2)];
     for (at, page) in overlapping.iter().enumerate() {
         let after = (at < 2).then(|| at.to_string());
-        let page = PageRecord { after, total: Some(4), ..last_page(page) };
+        let page = PageRecord { after, total: Some(4), ..last_page(page, 2) };
         done(store.record_page(fence, page, noon(2)).await.unwrap());
     }
     let report = finish(store, fence, 3).await;

@@ -64,9 +64,8 @@ impl Session {
         template: &StoredTemplate,
     ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
         let now = self.now();
-        let is_dirty = row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
-        if !is_dirty && is_recent(row.observed_at, now) {
-            return Ok(Ok(Some(row)));
+        let is_dirty = row.may_have_changed(now);
+        if !is_dirty && is_recent(row.observed_at, now) {            return Ok(Ok(Some(row)));
         }
         let calls = 1 + upload_calls(template.template.content()) + 1;
         match self.room_for(CallKind::Edit, calls).await? {

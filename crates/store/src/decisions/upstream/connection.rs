@@ -13,8 +13,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, StoreError, StoredSecret,
-    Sweep, SweepPosition, UpstreamConnection, UpstreamWork, stored_row::StoredRow,
+    Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fenced, LeaseState,
+    StoreError, StoredSecret, Sweep, SweepPosition, UpstreamConnection, UpstreamWork,
+    stored_row::StoredRow,
 };
 
 /// The columns that [`connection`] reads.
@@ -25,11 +26,26 @@ pub(crate) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u
      u.sweep_total, u.sweep_restarted, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
      u.template_limit, u.fence, u.leased_until";
 
+/// Whether workers make no calls of a connection, as an SQL expression in an update of `upstream`.
+pub(crate) const IS_PAUSED: &str = "upstream.paused_at IS NOT NULL OR EXISTS (SELECT 1 \
+     FROM account a WHERE a.id = upstream.account_id AND a.disabled_at IS NOT NULL)";
+
+impl LeaseState {
+    /// The state of a lease, given [`IS_PAUSED`] of its connection; `None` if the lease was lost.
+    pub(crate) fn fenced(is_paused: Option<bool>) -> Fenced<Self> {
+        match is_paused {
+            Some(true) => Fenced::Done(Self::Paused),
+            Some(false) => Fenced::Done(Self::Active),
+            None => Fenced::LeaseLost,
+        }
+    }
+}
+
 /// Further columns that [`ConnectionWork`] reads.
 pub(crate) const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \
      t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, EXISTS (SELECT 1 FROM upstream_template t \
      WHERE t.account_id = u.account_id AND t.gone_at IS NULL AND t.missing > 0 AND \
-     t.missing >= 2) AS is_missing, \
+     t.missing >= 2 AND t.dirty_at IS NULL) AS is_missing, \
      (SELECT min(CASE WHEN o.state = 'held' THEN o.held_until ELSE coalesce(o.held_until, 0) END) \
      FROM upstream_operation o WHERE o.account_id = u.account_id AND \
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_at";

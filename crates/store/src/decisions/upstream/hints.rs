@@ -6,7 +6,7 @@ use galley_domain::upstream::{Hint, RemoteId, hints::StatusInfo};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::HintReport;
+use crate::{HintReport, MirroredTemplate};
 
 /// The templates that webhooks are about, each once, with what only the webhooks say.
 #[derive(Debug, Default)]
@@ -52,10 +52,28 @@ pub(crate) fn next_second(updated_at: Option<Timestamp>, at: Timestamp) -> Optio
     (at.as_second() == second).then_some(next)
 }
 
-/// Whether a template is only to be read when the second is over, which began before `at`.
+/// The time to which a read that failed is postponed: the first full second, by which
+/// [`is_postponed`] knows it.
+pub(crate) fn postponed_to(until: Timestamp) -> Timestamp {
+    let is_second = until.as_millisecond().rem_euclid(1_000) == 0;
+    let second = until.as_second().saturating_add(i64::from(!is_second));
+    Timestamp::from_second(second).unwrap_or(until)
+}
+
+/// Whether a template is not to be read before `dirty_at`: it was read in the second of its last
+/// change, or its read failed. Both times are full seconds.
 fn is_postponed(dirty_at: Timestamp, at: Timestamp) -> bool {
-    let is_second = dirty_at.as_millisecond().rem_euclid(1_000) == 0;
-    is_second && dirty_at > at && dirty_at.as_second() == at.as_second().saturating_add(1)
+    dirty_at > at && dirty_at.as_millisecond().rem_euclid(1_000) == 0
+}
+
+/// The reason to read a template that is left after a read for the reason `asked`: another one, which
+/// came since. Times are compared as they are stored, in milliseconds.
+pub(crate) fn unsettled(
+    dirty_at: Option<Timestamp>,
+    asked: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let asked = asked.map(Timestamp::as_millisecond);
+    dirty_at.filter(|dirty_at| Some(dirty_at.as_millisecond()) != asked)
 }
 
 /// The time of the newest reason to read a template: later than the one before, so that a read that
@@ -66,6 +84,17 @@ pub(crate) fn next_dirty(before: Option<Timestamp>, at: Timestamp) -> Timestamp 
         Timestamp::from_millisecond(before.as_millisecond().saturating_add(1)).ok()
     });
     after.map_or(at, |after| after.max(at))
+}
+
+impl MirroredTemplate {
+    /// Whether something may have changed at the provider since the template was read: there is a
+    /// reason to read it, also if that is postponed because a read failed. One that waits for the end
+    /// of the second in which the template was read is none yet.
+    pub fn may_have_changed(&self, at: Timestamp) -> bool {
+        let is_next_second =
+            |dirty_at| next_second(self.remote_updated_at, self.observed_at) == Some(dirty_at);
+        self.dirty_at.is_some_and(|dirty_at| dirty_at <= at || !is_next_second(dirty_at))
+    }
 }
 
 /// What only the webhook says, under Meta's names.
@@ -152,5 +181,32 @@ mod tests {
         assert_eq!(next_second(Some(at(7_000)), at(6_999)), None, "the clocks differ");
         assert_eq!(next_second(None, at(7_000)), None);
         assert_eq!(next_dirty(Some(at(8_000)), at(7_500)), at(7_500), "there is a reason now");
+    }
+
+    #[test]
+    fn a_new_reason_ends_the_postponement_of_a_read_that_failed() {
+        let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
+        for (until, expected) in [(899_001, 900_000), (900_000, 900_000), (900_001, 901_000)] {
+            assert_eq!(postponed_to(at(until)), at(expected));
+            assert_eq!(next_dirty(Some(at(expected)), at(5)), at(5));
+        }
+        assert_eq!(next_dirty(Some(at(900_000)), at(900_000)), at(900_001), "it may be read now");
+    }
+
+    #[test]
+    fn a_read_settles_the_reason_that_it_was_made_for_and_no_other() {
+        let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
+        let now = Timestamp::from_nanosecond(5_000_001).unwrap();
+        for (dirty_at, asked, expected) in [
+            (None, None, None),
+            (None, Some(at(5)), None),
+            (Some(at(5)), Some(at(5)), None),
+            (Some(at(5)), Some(now), None),
+            (Some(at(6)), Some(at(5)), Some(at(6))),
+            (Some(at(4)), Some(at(5)), Some(at(4))),
+            (Some(at(5)), None, Some(at(5))),
+        ] {
+            assert_eq!(unsettled(dirty_at, asked), expected, "{dirty_at:?} {asked:?}");
+        }
     }
 }

@@ -26,7 +26,7 @@ use self::local::Seen;
 pub(crate) use self::local::{LocalChange, UNPROVIDED};
 use super::{
     content::{KeptSamples, document_key, imported_content, version_key},
-    hints::{next_dirty, next_second},
+    hints::{next_second, postponed_to, unsettled},
 };
 use crate::{
     Absence, Actor, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
@@ -56,6 +56,9 @@ pub(crate) struct Observation<'a> {
     pub(crate) is_superseded: bool,
     /// The template that the account has deleted, if the provider is yet to learn it.
     pub(crate) deleting: Option<TemplateId>,
+    /// When the provider showed the template.
+    pub(crate) seen_at: Timestamp,
+    /// When the observation is recorded: what changes in the account changes then.
     pub(crate) at: Timestamp,
 }
 
@@ -217,7 +220,7 @@ impl<'a> Observation<'a> {
         let mut row = self.row(content_key, version);
         let is_changed = self.is_changed(&row);
         if is_changed {
-            row.changed_at = self.at;
+            row.changed_at = self.seen_at;
         }
         let mut observed = Observed { row, is_changed, change: None, import: None };
         if self.is_settled() && content_key.is_some() {
@@ -231,19 +234,19 @@ impl<'a> Observation<'a> {
 
     /// The row after the observation.
     fn row(&self, content_key: Option<[u8; 16]>, version: Option<u64>) -> MirroredTemplate {
-        let Self { remote, before, at, .. } = *self;
+        let Self { remote, before, seen_at, .. } = *self;
         let dirty_at = before.and_then(|before| before.dirty_at);
         let dirty_at = match self.source {
             Source::Read(asked) => {
-                let later = dirty_at.filter(|dirty_at| Some(*dirty_at) > asked);
-                later.or_else(|| next_second(remote.updated_at, at))
+                let open = unsettled(dirty_at, asked);
+                open.or_else(|| next_second(remote.updated_at, seen_at))
             }
             Source::Page(_) if self.is_settled() => dirty_at,
             // The header differs, so that the read need not wait for the next second.
             Source::Page(_) if self.has_new_header() => {
-                Some(dirty_at.map_or_else(|| next_dirty(None, at), |dirty_at| dirty_at.min(at)))
+                Some(dirty_at.map_or(seen_at, |dirty_at| dirty_at.min(seen_at)))
             }
-            Source::Page(_) => Some(dirty_at.unwrap_or_else(|| next_dirty(None, at))),
+            Source::Page(_) => Some(dirty_at.unwrap_or(seen_at)),
         };
         MirroredTemplate {
             id: remote.id.clone(),
@@ -259,8 +262,8 @@ impl<'a> Observation<'a> {
             content_key,
             version,
             drifted: before.is_some_and(|before| before.drifted),
-            observed_at: at,
-            changed_at: before.map_or(at, |before| before.changed_at),
+            observed_at: seen_at,
+            changed_at: before.map_or(seen_at, |before| before.changed_at),
             sweep: match self.source {
                 Source::Page(sweep) => sweep,
                 Source::Read(_) => before.map_or(0, |before| before.sweep),
@@ -308,7 +311,7 @@ impl<'a> Observation<'a> {
         let Some(document) = self.remote.document.as_deref() else {
             if let Source::Page(_) = self.source {
                 let dirty_at = observed.row.dirty_at;
-                observed.row.dirty_at = dirty_at.or(Some(next_dirty(None, self.at)));
+                observed.row.dirty_at = dirty_at.or(Some(self.seen_at));
             }
             return;
         };
@@ -374,10 +377,24 @@ pub(crate) fn absent(
 ) -> (MirroredTemplate, Absence) {
     let is_gone = before.missing >= SWEEPS_UNTIL_GONE && !is_suspicious && before.gone_at.is_none();
     let row = MirroredTemplate {
-        dirty_at: before.dirty_at.filter(|dirty_at| Some(*dirty_at) > asked),
+        dirty_at: unsettled(before.dirty_at, asked),
         gone_at: if is_gone { Some(at) } else { before.gone_at },
         changed_at: if is_gone { at } else { before.changed_at },
         ..before.clone()
     };
     (row, if is_gone { Absence::Gone } else { Absence::Unconfirmed })
+}
+
+/// The row of a template whose read failed; `None` if nothing changes, because the reason to read it
+/// is another one since, or because it is gone.
+pub(crate) fn postponed(
+    before: &MirroredTemplate,
+    asked: Option<Timestamp>,
+    until: Timestamp,
+) -> Option<MirroredTemplate> {
+    let is_wanted = before.gone_at.is_none() || before.dirty_at.is_some();
+    let is_same =
+        before.dirty_at.is_some() == asked.is_some() && unsettled(before.dirty_at, asked).is_none();
+    (is_wanted && is_same)
+        .then(|| MirroredTemplate { dirty_at: Some(postponed_to(until)), ..before.clone() })
 }

@@ -11,11 +11,13 @@ use jiff::Timestamp;
 
 use super::{leased_with_account, mirror};
 use crate::{
-    Absence, Fence, Fenced, MirroredTemplate, StoreError,
+    Absence, Fence, Fenced, MirroredTemplate, ReadRecord, StoreError,
     decisions::{
         create::{created, created_event},
         stored_bytes::version_bytes,
-        upstream::{Deleting, Import, LocalChange, Observation, Observed, Source, absent},
+        upstream::{
+            Deleting, Import, LocalChange, Observation, Observed, Source, absent, postponed,
+        },
     },
     encoding::{LookupKeys, unique_key_hash},
     postgres::{
@@ -36,7 +38,6 @@ pub(super) struct Recorder<'a> {
     rows: HashMap<RemoteId, MirroredTemplate>,
     /// The templates that the account has deleted and the provider is yet to delete.
     deleting: Deleting,
-    at: Timestamp,
 }
 
 /// What recording an observation did.
@@ -53,7 +54,6 @@ impl<'a> Recorder<'a> {
         ids: &'a IdGenerator,
         account: AccountId,
         templates: &[RemoteTemplate],
-        at: Timestamp,
     ) -> Result<Self, StoreError> {
         let observed: Vec<&str> = templates.iter().map(|it| it.id.as_str()).collect();
         let rows = mirror::several_in(transaction, account, &observed).await?;
@@ -62,16 +62,18 @@ impl<'a> Recorder<'a> {
         for row in transaction.query(Deleting::ROWS, &[&key(account.get())]).await? {
             deleting.add(&row)?;
         }
-        Ok(Self { account, ids, rows, deleting, at })
+        Ok(Self { account, ids, rows, deleting })
     }
 
+    /// Records a template that the provider showed at the first time, at the second time.
     pub(super) async fn record(
         &mut self,
         transaction: &mut Transaction,
         remote: &RemoteTemplate,
         source: Source,
+        (seen_at, at): (Timestamp, Timestamp),
     ) -> Result<Recorded, StoreError> {
-        let Self { account, at, .. } = *self;
+        let account = self.account;
         let before = self.rows.get(&remote.id);
         let is_new_to_sweep = match source {
             Source::Page(sweep) => before.is_none_or(|before| before.sweep != sweep),
@@ -93,6 +95,7 @@ impl<'a> Recorder<'a> {
             local: local.as_ref(),
             is_superseded,
             deleting: self.deleting.template(before, local.as_ref(), remote),
+            seen_at,
             at,
         };
         let former = match &local {
@@ -183,16 +186,33 @@ pub(super) async fn record_read(
     transaction: &mut Transaction,
     ids: &IdGenerator,
     fence: Fence,
-    remote: &RemoteTemplate,
-    asked: Option<Timestamp>,
+    read: &ReadRecord,
     at: Timestamp,
 ) -> Result<Fenced<()>, StoreError> {
     if leased_with_account(transaction, fence).await?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
-    let templates = std::slice::from_ref(remote);
-    let mut recorder = Recorder::new(transaction, ids, fence.account, templates, at).await?;
-    recorder.record(transaction, remote, Source::Read(asked)).await?;
+    let templates = std::slice::from_ref(&read.template);
+    let mut recorder = Recorder::new(transaction, ids, fence.account, templates).await?;
+    let (source, times) = (Source::Read(read.asked), (read.seen_at, at));
+    recorder.record(transaction, &read.template, source, times).await?;
+    Ok(Fenced::Done(()))
+}
+
+pub(super) async fn postpone_read(
+    transaction: &mut Transaction,
+    fence: Fence,
+    id: &RemoteId,
+    asked: Option<Timestamp>,
+    until: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    if leased_with_account(transaction, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = mirror::several_in(transaction, fence.account, &[id.as_str()]).await?;
+    if let Some(row) = before.first().and_then(|before| postponed(before, asked, until)) {
+        mirror::write(transaction, fence.account, &row, None);
+    }
     Ok(Fenced::Done(()))
 }
 

@@ -50,10 +50,11 @@ pub(super) async fn record_page(
     let Some(sweep) = connected.and_then(|connection| connection.sweep) else {
         return Ok(Fenced::LeaseLost);
     };
-    let mut recorder = Recorder::new(transaction, ids, account, &page.templates, at).await?;
+    let mut recorder = Recorder::new(transaction, ids, account, &page.templates).await?;
     let (mut result, mut new) = (PageResult::default(), 0);
+    let source = Source::Page(sweep.number);
     for remote in &page.templates {
-        let item = recorder.record(transaction, remote, Source::Page(sweep.number)).await?;
+        let item = recorder.record(transaction, remote, source, (page.seen_at, at)).await?;
         new += u32::from(item.is_new_to_sweep);
         result.changed += u64::from(item.observed.is_changed);
         result.imported += u64::from(item.is_imported);

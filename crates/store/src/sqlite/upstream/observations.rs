@@ -9,10 +9,10 @@ use rusqlite::Connection;
 
 use super::{leased, mirror};
 use crate::{
-    Absence, Fence, Fenced, StoreError, StoredTemplate,
+    Absence, Fence, Fenced, ReadRecord, StoreError, StoredTemplate,
     decisions::{
         create::{created, created_event},
-        upstream::{Deleting, LocalChange, Observation, Observed, Source, absent},
+        upstream::{Deleting, LocalChange, Observation, Observed, Source, absent, postponed},
     },
     encoding::{LookupKeys, unique_key_hash},
     sqlite::{
@@ -44,13 +44,14 @@ pub(super) struct Recorded {
     pub(super) is_imported: bool,
 }
 
+/// Records a template that the provider showed at `seen_at`, at `at`.
 pub(super) fn record(
     batch: &mut Batch<'_>,
     account: AccountId,
     remote: &RemoteTemplate,
     source: Source,
     deleting: &Deleting,
-    at: Timestamp,
+    (seen_at, at): (Timestamp, Timestamp),
 ) -> Result<Recorded, StoreError> {
     let connection = batch.connection();
     let before = mirror::one(connection, account, &remote.id)?;
@@ -73,6 +74,7 @@ pub(super) fn record(
         local: local.as_ref(),
         is_superseded,
         deleting: deleting.template(before.as_ref(), local.as_ref(), remote),
+        seen_at,
         at,
     };
     let former = match &local {
@@ -143,15 +145,32 @@ pub(super) fn write_change(batch: &mut Batch<'_>, change: &LocalChange) -> Resul
 pub(super) fn record_read(
     batch: &mut Batch<'_>,
     fence: Fence,
-    remote: &RemoteTemplate,
-    asked: Option<Timestamp>,
+    read: &ReadRecord,
     at: Timestamp,
 ) -> Result<Fenced<()>, StoreError> {
     if leased(batch.connection(), fence)?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
     let deleting = deleting(batch.connection(), fence.account)?;
-    record(batch, fence.account, remote, Source::Read(asked), &deleting, at)?;
+    let (source, times) = (Source::Read(read.asked), (read.seen_at, at));
+    record(batch, fence.account, &read.template, source, &deleting, times)?;
+    Ok(Fenced::Done(()))
+}
+
+pub(super) fn postpone_read(
+    batch: &mut Batch<'_>,
+    fence: Fence,
+    id: &RemoteId,
+    asked: Option<Timestamp>,
+    until: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    if leased(batch.connection(), fence)?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = mirror::one(batch.connection(), fence.account, id)?;
+    if let Some(row) = before.and_then(|before| postponed(&before, asked, until)) {
+        mirror::write(batch.connection(), fence.account, &row, None)?;
+    }
     Ok(Fenced::Done(()))
 }
 

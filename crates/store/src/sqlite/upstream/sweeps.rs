@@ -52,7 +52,8 @@ pub(super) fn record_page(
     let (mut result, mut new) = (PageResult::default(), 0);
     for remote in &page.templates {
         let source = Source::Page(sweep.number);
-        let recorded = record(batch, account, remote, source, &deleting, at)?;
+        let times = (page.seen_at, at);
+        let recorded = record(batch, account, remote, source, &deleting, times)?;
         new += u32::from(recorded.is_new_to_sweep);
         result.changed += u64::from(recorded.observed.is_changed);
         result.imported += u64::from(recorded.is_imported);

@@ -90,6 +90,7 @@ fn observe(
         local,
         is_superseded: false,
         deleting: None,
+        seen_at: time(10),
         at: time(10),
     };
     observation.decide(&[(1, content("former"))])
@@ -219,6 +220,7 @@ fn former_versions_are_searched_once_for_a_content() {
         local: Some(&local),
         is_superseded: false,
         deleting: None,
+        seen_at: time(10),
         at: time(10),
     };
     assert!(observation(None).wants_former_versions());
@@ -249,6 +251,7 @@ fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
         local: None,
         is_superseded: false,
         deleting: TemplateId::new(9),
+        seen_at: time(10),
         at: time(10),
     };
     let observed = deleting.decide(&[]);
