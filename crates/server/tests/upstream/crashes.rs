@@ -172,6 +172,8 @@ impl CrashTest {
                 self.connected.emulator().add_fault(&fault).await;
                 Some(Needed::Create)
             }
+            // A create that is made again is told by the provider.
+            "record_call" => Some(Needed::Create),
             "record_probe" => {
                 self.connected.lose(Method::Post, Loss::Response);
                 Some(Needed::Create)
@@ -303,7 +305,7 @@ async fn operations_are_made_once_although_the_worker_is_killed_and_responses_ar
 /// The provider has each template once, whatever is sent: a look before an edit and the provider's own
 /// refusal of a second create hide the error from it, but not the repeated call.
 async fn assert_found(planted: PlantedError) {
-    let report = CrashTest::run(40, Some(planted)).await;
+    let report = CrashTest::run(80, Some(planted)).await;
     let is_found = |it: &String| it.contains("made again without a look");
     assert!(report.violations.iter().any(is_found), "{report:#?}");
 }
