@@ -5,7 +5,7 @@ mod wanted;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use galley_domain::upstream::OperationState;
+use galley_domain::upstream::{HeldReason, OperationState};
 use galley_server::Clock as _;
 use galley_store::{
     Author, ConnectionChange, DegradedReason,
@@ -24,7 +24,7 @@ use super::{
 use crate::sandbox::emulator::TOKEN;
 
 /// The writes of the worker. It is killed before each of them begins, and after it is committed.
-const WRITES: [&str; 17] = [
+const WRITES: [&str; 19] = [
     "lease_connection",
     "extend_lease",
     "release_connection",
@@ -42,6 +42,8 @@ const WRITES: [&str; 17] = [
     "record_probe",
     "release_operations",
     "skip_operation",
+    "record_conflict",
+    "rest_calls",
 ];
 
 /// The writes around a call. Every other kill is at one of them.
@@ -143,6 +145,7 @@ impl CrashTest {
         self.step().await;
         self.wanted.change(&self.connected, &mut self.rng, Some(Needed::Create)).await;
         self.step().await;
+        self.wanted.change(&self.connected, &mut self.rng, Some(Needed::Create)).await;
         self.arm(("record_call", Fault::Hangs));
         self.step().await;
     }
@@ -180,6 +183,11 @@ impl CrashTest {
             }
             "skip_operation" => Some(Needed::Revert),
             "record_absent" => Some(Needed::DeleteEdited),
+            "record_conflict" => Some(Needed::Conflict),
+            "rest_calls" => {
+                self.connected.set_usage(95);
+                None
+            }
             "begin_sweep" | "record_page" | "finish_sweep" | "withdraw_approvals" => {
                 self.connected.advance(SWEEP_INTERVAL);
                 None
@@ -194,6 +202,10 @@ impl CrashTest {
         self.arm(point);
         self.settle().await?;
         self.connected.store_faults.clear();
+        self.connected.set_usage(0);
+        if self.wanted.push_conflict(&self.connected).await {
+            self.settle().await?;
+        }
         Ok(())
     }
 
@@ -213,6 +225,8 @@ impl CrashTest {
             () = self.connected.try_step() => return,
         };
         faults.clear();
+        // The rest was asked for once.
+        self.connected.set_usage(0);
         self.report.kills += 1;
         self.report.points.insert((self.armed, is_committed));
         self.connected.advance(LEASE_EXPIRED);
@@ -237,7 +251,8 @@ impl CrashTest {
             // A person may replace the token before the next call shows that it is accepted, unless the
             // worker is to be killed when it continues by itself.
             let is_replaced = self.armed != "release_operations" && self.rng.percent(50);
-            if is_replaced && self.degraded().await == Some(DegradedReason::Credentials) {
+            let is_rejected = self.degraded().await == Some(DegradedReason::Credentials);
+            if (is_replaced && is_rejected) || self.is_forbidden().await {
                 self.replace_token().await;
             }
         }
@@ -259,6 +274,14 @@ impl CrashTest {
     async fn degraded(&self) -> Option<DegradedReason> {
         let connection = self.connected.service.store.connection(self.connected.account).await;
         connection.unwrap().unwrap().degraded.map(|it| it.reason)
+    }
+
+    /// Whether a call was not allowed although the account could be read, which is tried once a day.
+    async fn is_forbidden(&self) -> bool {
+        let open = self.connected.open_operations().await;
+        open.iter().map(|it| &it.operation).any(|it| {
+            it.state == OperationState::Held(HeldReason::Credentials) && it.held_until.is_some()
+        })
     }
 
     async fn replace_token(&self) {
@@ -291,7 +314,7 @@ fn kill_point(round: usize) -> KillPoint {
 /// `GALLEY_UPSTREAM_KILLS=500` makes it longer: more than 2,000 operations.
 #[tokio::test]
 async fn operations_are_made_once_although_the_worker_is_killed_and_responses_are_lost() {
-    let report = CrashTest::run(scale("GALLEY_UPSTREAM_KILLS", 68), None).await;
+    let report = CrashTest::run(scale("GALLEY_UPSTREAM_KILLS", 100), None).await;
     let Report { kills, points, operations, open, settled, violations } = report;
     let count = points.len();
     println!("{kills} kills at {count} points, {operations} operations");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::Method as HttpMethod;
 use galley_domain::upstream::OperationState;
-use galley_store::{DegradedReason, UpstreamAction};
+use galley_store::{DegradedReason, UpstreamAction, UpstreamActionOutcome};
 use galley_upstream::Method::{Delete, Get, Post};
 use serde_json::Value;
 
@@ -94,9 +94,12 @@ async fn a_template_that_was_gone_and_pushed_again_is_deleted_although_the_push_
     connected.advance(Duration::from_hours(31 * 24));
     connected.step().await;
     let push = connected.change(id).await;
-    connected.service.store.act_upstream(push, UpstreamAction::Push).await.unwrap();
+    let pushed = connected.service.store.act_upstream(push, UpstreamAction::Push).await.unwrap();
+    assert!(matches!(pushed, UpstreamActionOutcome::Queued(_)), "{pushed:?}");
     connected.lose(Post, Loss::Response);
     connected.step().await;
+    let provided = connected.provided().await;
+    assert!(provided.contains(&"order_shipped".to_owned()), "the push was made: {provided:?}");
     connected.delete(id).await;
     connected.advance(LATER);
     connected.step_until_settled().await;

@@ -1,18 +1,34 @@
 //! The templates that the account has, and what it asked the provider for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use galley_domain::{id::TemplateId, upstream::OperationState};
-use galley_store::StoredOperation;
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use galley_domain::{
+    id::TemplateId,
+    upstream::{OperationState, RemoteId},
+};
+use galley_store::{MirroredTemplate, StoredOperation, UpstreamAction, UpstreamActionOutcome};
 use serde_json::json;
 
 use crate::{
-    sandbox::emulator::order,
+    sandbox::emulator::{TOKEN, order},
     upstream::{connected::Connected, rng::Rng},
 };
 
 /// How many templates change before the next kill.
 const CHANGES_PER_KILL: usize = 4;
+
+/// How often an edit at the provider is tried.
+const MAX_OUTSIDE_CALLS: usize = 20;
+
+/// Longer than a look at a template is believed.
+const LOOK_EXPIRED: Duration = Duration::from_mins(2);
 
 /// A change that a kill needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +38,8 @@ pub(super) enum Needed {
     Revert,
     /// The deletion of the template that was edited last, which the worker is yet to read.
     DeleteEdited,
+    /// An edit of a template that was edited at the provider, too.
+    Conflict,
 }
 
 /// The templates that the account has, and what was asked for.
@@ -33,13 +51,21 @@ pub(super) struct Wanted {
     edited: usize,
     deleted: usize,
     reverted: usize,
+    conflicts: usize,
+    archived: usize,
+    unarchived: usize,
     last_edited: Option<String>,
+    /// The template whose content a person has to push.
+    in_conflict: Option<String>,
+    /// The names of the templates in the archive.
+    archive: BTreeSet<String>,
 }
 
 impl Wanted {
-    /// The number of operations. The first edit of a revert is superseded.
+    /// The number of operations. The first edit of a revert is superseded, and so is one in conflict.
     pub(super) fn operations(&self) -> usize {
-        self.created + self.edited + self.deleted + 2 * self.reverted
+        let versions = self.created + self.edited + 2 * self.reverted + 2 * self.conflicts;
+        versions + self.deleted + self.archived + self.unarchived
     }
 
     /// Changes templates of the account, each in one way.
@@ -66,6 +92,12 @@ impl Wanted {
                     changed.insert(name);
                 }
             }
+            Some(Needed::Conflict) => {
+                if let Some(name) = self.any(rng) {
+                    self.conflict(connected, &name).await;
+                    changed.insert(name);
+                }
+            }
             None => {}
         }
         while changed.len() < CHANGES_PER_KILL {
@@ -82,10 +114,16 @@ impl Wanted {
                 _ => self.create(connected).await,
             });
         }
+        // A version that is held does not keep the archive waiting, and an archived template is not
+        // edited: the archive is changed only if nothing is open.
+        if needed.is_none() {
+            self.change_archive(connected, rng, changed).await;
+        }
     }
 
     fn any(&self, rng: &mut Rng) -> Option<String> {
-        self.templates.keys().nth(rng.below(self.templates.len().max(1))).cloned()
+        let names = || self.templates.keys().filter(|name| !self.archive.contains(*name));
+        names().nth(rng.below(names().count().max(1))).cloned()
     }
 
     async fn create(&mut self, connected: &Connected) -> String {
@@ -119,6 +157,61 @@ impl Wanted {
         connected.edit(self.templates[name].0, &document).await;
     }
 
+    /// Takes a template back from the archive after every other time, and puts one aside, of those that
+    /// have not changed.
+    async fn change_archive(
+        &mut self,
+        connected: &Connected,
+        rng: &mut Rng,
+        mut changed: BTreeSet<String>,
+    ) {
+        if self.archived > 2 * self.unarchived
+            && let Some(name) = self.archive.pop_first()
+        {
+            self.unarchived += 1;
+            assert!(self.act(connected, &name, UpstreamAction::Unarchive).await, "{name}");
+            changed.insert(name);
+        }
+        if let Some(name) = self.any(rng).filter(|name| !changed.contains(name))
+            && self.act(connected, &name, UpstreamAction::Archive).await
+        {
+            self.archived += 1;
+            self.last_edited.take_if(|edited| *edited == name);
+            self.archive.insert(name);
+        }
+    }
+
+    /// Queues an operation by an action, if that is possible.
+    async fn act(&self, connected: &Connected, name: &str, action: UpstreamAction) -> bool {
+        let change = connected.change(self.templates[name].0).await;
+        let outcome = connected.service.store.act_upstream(change, action).await.unwrap();
+        matches!(outcome, UpstreamActionOutcome::Queued(_))
+    }
+
+    /// Edits a template at the provider, and then here.
+    async fn conflict(&mut self, connected: &Connected, name: &str) {
+        let own = vec![self.templates[name].0];
+        let rows = connected.service.store.mirror_of(connected.account, own).await.unwrap();
+        let Some(row) = rows.into_iter().find(MirroredTemplate::is_present) else { return };
+        self.conflicts += 1;
+        let number = self.conflicts;
+        let theirs = format!("Hello {{{{1}}}}, their text number {number} is on its way.");
+        edit_outside(connected, &row.id, name, &theirs).await;
+        // What was seen before is not believed any more.
+        connected.advance(LOOK_EXPIRED);
+        let ours = format!("Hello {{{{1}}}}, our text number {number} is on its way.");
+        self.store(connected, name, &ours).await;
+        self.templates.get_mut(name).unwrap().1 = ours;
+        self.in_conflict = Some(name.to_owned());
+    }
+
+    /// Pushes the content of the template that is in conflict, if there is one.
+    pub(super) async fn push_conflict(&mut self, connected: &Connected) -> bool {
+        let Some(name) = self.in_conflict.take() else { return false };
+        assert!(self.act(connected, &name, UpstreamAction::Push).await, "{name}");
+        true
+    }
+
     async fn delete(&mut self, connected: &Connected, name: &str) {
         self.deleted += 1;
         self.last_edited.take_if(|edited| edited == name);
@@ -142,16 +235,22 @@ impl Wanted {
         for mirrored in present {
             let text = connected.provided_text(&mirrored.id).await;
             let wanted = self.templates.get(&mirrored.name).map(|it| &it.1);
+            let name = &mirrored.name;
             if wanted != Some(&text) {
-                let name = &mirrored.name;
                 violations.push(format!("{name} has the text {text:?}, not {wanted:?}"));
+            }
+            let status = connected.provided_status(&mirrored.id).await;
+            if (status == "ARCHIVED") != self.archive.contains(name) {
+                violations.push(format!("{name} is {status}"));
             }
         }
         let events = connected.provider_events().await;
         for (kind, wanted) in [
             ("template.created", self.created),
-            ("template.edited", self.edited),
+            ("template.edited", self.edited + 2 * self.conflicts),
             ("template.deleted", self.deleted),
+            ("template.archived", self.archived),
+            ("template.unarchived", self.unarchived),
         ] {
             let made = events.iter().filter(|it| **it == kind).count();
             if made != wanted {
@@ -161,7 +260,8 @@ impl Wanted {
         let operations = all_operations(connected).await;
         let count = |state| operations.iter().filter(|it| it.operation.state == state).count();
         let found = (count(OperationState::Done), count(OperationState::Superseded));
-        let expected = (self.operations() - self.reverted, self.reverted);
+        let superseded = self.reverted + self.conflicts;
+        let expected = (self.operations() - superseded, superseded);
         if found != expected || operations.len() != self.operations() {
             let all = operations.len();
             violations.push(format!(
@@ -170,6 +270,25 @@ impl Wanted {
         }
         violations
     }
+}
+
+/// Edits a template at the provider, whatever calls to it fail.
+async fn edit_outside(connected: &Connected, id: &RemoteId, name: &str, text: &str) {
+    let emulator = connected.emulator();
+    let template: TemplateId = id.as_str().parse().unwrap();
+    let mut document = order(name);
+    document["components"][0]["text"] = json!(text);
+    let edit = json!({"components": document["components"]}).to_string();
+    for _ in 0..MAX_OUTSIDE_CALLS {
+        let request = Request::builder().method(Method::POST).uri(format!("/v23.0/{id}"));
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+        let _ = emulator.handle(request.body(Body::from(edit.clone())).unwrap()).await;
+        let stored = emulator.store.template(emulator.account, template).await.unwrap().unwrap();
+        if stored.template.content().contains(text) {
+            return;
+        }
+    }
+    panic!("the provider does not make the edit");
 }
 
 async fn all_operations(connected: &Connected) -> Vec<StoredOperation> {
