@@ -236,3 +236,28 @@ async fn a_template_without_a_live_version_says_what_the_provider_has_to_do_with
     let detail = not_live(&connected, id).await;
     assert!(detail.contains("is being submitted to the provider"), "{detail}");
 }
+
+#[tokio::test]
+async fn an_edit_that_the_provider_reviews_takes_the_live_version_away() {
+    let (connected, id, _) = shared().await;
+    connected.edit(id, &with_text(OURS)).await;
+    let (_, stored) = connected.only_template().await;
+    assert_eq!(stored.state.live_version(), Some(1), "the provider has not got it");
+    // The emulator approves at once.
+    connected.rewrite(|_, body| {
+        if body.get("status").is_some() {
+            body["status"] = json!("PENDING");
+        }
+        let list = body.get_mut("data").and_then(Value::as_array_mut);
+        for template in list.into_iter().flatten() {
+            template["status"] = json!("PENDING");
+        }
+    });
+    connected.step().await;
+    connected.advance(LATER);
+    connected.sweep(true).await.unwrap();
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!((mirrored.status.as_str(), stored.state.live_version()), ("PENDING", None));
+    let detail = not_live(&connected, id).await;
+    assert!(detail.contains("PENDING") && detail.contains("has not approved"), "{detail}");
+}
