@@ -88,7 +88,7 @@ impl Session {
                 // It tells nothing about calls.
                 Progress::Skipped => {}
                 Progress::Made(result) => {
-                    unknown_calls = self.assess(operation, result, unknown_calls).await?;
+                    unknown_calls = self.assess(result, unknown_calls).await?;
                 }
             }
             made += 1;
@@ -101,7 +101,6 @@ impl Session {
     /// calls in a row have an unknown outcome.
     async fn assess(
         &self,
-        operation: &StoredOperation,
         result: Result<(), CallFailure>,
         unknown_calls: u32,
     ) -> Result<u32, SyncError> {
@@ -109,7 +108,6 @@ impl Session {
             self.recovered().await?;
             return Ok(0);
         };
-        let is_create = operation.operation.kind == OperationKind::Create;
         match failure {
             CallFailure::Throttled { .. } => match self.budget.take_refusal() {
                 // Creates have a limit of their own, and an operation may need several calls: others
@@ -145,8 +143,10 @@ impl Session {
     ) -> Result<Progress, SyncError> {
         let subject = self.subject(operation).await?;
         let (progress, after) = match operation.operation.state {
-            OperationState::Unknown => self.together(self.probe(operation, &subject)).await?,
-            _ => self.together(self.make(operation, subject, run)).await?,
+            OperationState::Unknown => {
+                self.together(Box::pin(self.probe(operation, &subject))).await?
+            }
+            _ => self.together(Box::pin(self.make(operation, subject, run))).await?,
         };
         if let Some(after) = after {
             if after.operation.state.is_settled() {

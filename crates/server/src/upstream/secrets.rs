@@ -58,7 +58,7 @@ pub struct SecretError {
 }
 
 impl SecretError {
-    fn message(&self) -> String {
+    fn message(self) -> String {
         let secret = self.secret;
         match self.error {
             DecryptError::MissingKey => format!(
@@ -80,7 +80,7 @@ impl SecretError {
     }
 
     /// The error as the connection shows it. Its code is 0, because it is not the provider's.
-    pub(super) fn shown(&self) -> ProviderError {
+    pub(super) fn shown(self) -> ProviderError {
         ProviderError { code: 0, subcode: None, title: None, message: self.message() }
     }
 }

@@ -4,7 +4,8 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},    },
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use galley_domain::{
 use galley_store::{
     DegradedReason, Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
 };
-use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret};
+use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
@@ -99,7 +100,8 @@ pub enum SyncError {
     /// A person has paused the connection or disabled the account while a worker was working on it.
     #[error("the connection is paused")]
     Paused,
-    /// The token or the app secret cannot be opened.    #[error(transparent)]
+    /// The token or the app secret cannot be opened.
+    #[error(transparent)]
     Secret(#[from] SecretError),
     /// The stored address is not one of a provider.
     #[error(transparent)]
@@ -137,7 +139,8 @@ pub struct Session {
     /// How many reads in a row have an unknown outcome.
     pub(super) unknown_reads: AtomicU32,
     /// Whether the work ends when the connection is paused: no person has asked for it.
-    stops_when_paused: bool,}
+    stops_when_paused: bool,
+}
 
 impl Session {
     /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
@@ -216,7 +219,8 @@ impl Session {
             extended_at: Mutex::new(context.clock.now()),
             readable_at: Mutex::default(),
             unknown_reads: AtomicU32::default(),
-            stops_when_paused: false,        })
+            stops_when_paused: false,
+        })
     }
 
     /// Ends the lease.
@@ -250,18 +254,19 @@ impl Session {
 
     async fn extend_lease(&self) -> Result<LeaseState, SyncError> {
         let now = self.now();
-        *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;        let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
+        *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
         kept(self.context.store.extend_lease(self.fence, now + lease).await?)
     }
 
-    /// Extends the lease if a third of it is over, in work that makes no calls.
+    /// Extends the lease if a third of it is over. A pause does not interrupt the work.
     pub(super) async fn extend_if_due(&self) -> Result<(), SyncError> {
         let extended_at = *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner);
         let third = SignedDuration::try_from(self.context.settings.lease / 3).unwrap_or_default();
         if self.now().duration_since(extended_at) < third {
             return Ok(());
         }
-        self.extend().await
+        self.extend_lease().await.map(drop)
     }
 
     /// Records that a call failed, and returns why the work ends.
@@ -317,7 +322,8 @@ impl Session {
         }
     }
 
-    /// Extends the lease for as long as a call takes. A pause does not interrupt the call.    pub(super) async fn while_leased<T>(
+    /// Extends the lease for as long as a call takes. A pause does not interrupt the call.
+    pub(super) async fn while_leased<T>(
         &self,
         call: impl Future<Output = T>,
     ) -> Result<T, SyncError> {

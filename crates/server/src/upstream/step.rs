@@ -21,7 +21,8 @@ pub async fn sync_connection(
         return Ok(0);
     };
     let is_paused = session.connection.paused_at.is_some();
-    let worked = if is_paused { Ok(()) } else { work(context, &session).await };    let calls = session.calls();
+    let worked = if is_paused { Ok(()) } else { work(context, &session).await };
+    let calls = session.calls();
     session.end().await?;
     worked.map(|()| calls)
 }

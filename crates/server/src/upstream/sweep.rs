@@ -101,16 +101,17 @@ impl Session {
             return Ok(());
         }
         let (page, _) = pages.next().await?;
-        let at = self.now();
+        let seen_at = self.now();
         self.keep_samples(&page.templates).await?;
         let record = PageRecord {
             templates: page.templates,
             total: page.total,
             limit: page.limit,
+            seen_at,
             // All pages were walked over, and the unreadable templates were counted.
             ..PageRecord::default()
         };
-        let result = kept(store.record_page(self.fence, record, at).await?)?;
+        let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
         self.extend().await?;
         self.read_and_operate(&result.to_read, is_background).await
     }

@@ -27,8 +27,8 @@ use galley_server::{
 };
 use galley_store::{
     Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
-    MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store, StoredOperation, StoredSecret,
-    StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
+    Fenced, MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store, StoredOperation,
+    StoredSecret, StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
     testing::{Faults, FaultyStore},
 };
 use galley_upstream::Method as UpstreamMethod;
@@ -88,8 +88,10 @@ impl Connected {
         let (store, now) = (&self.service.store, self.service.clock.now());
         let until = now + SignedDuration::from_mins(1);
         let lease = store.lease_connection(self.account, now, until).await.unwrap().unwrap();
-        store.begin_sweep(lease.fence, true, now).await.unwrap();
-        store.release_connection(lease.fence).await.unwrap();
+        let begun = store.begin_sweep(lease.fence, true, now).await.unwrap();
+        assert!(matches!(begun, Fenced::Done(_)), "{begun:?}");
+        let ended = store.release_connection(lease.fence).await.unwrap();
+        assert_eq!(ended, Fenced::Done(()));
     }
 
     /// Connected, and nothing else.

@@ -351,6 +351,7 @@ pub(crate) async fn a_template_that_the_account_deleted_is_not_counted_as_gone(s
     }
     done(store.record_absent(fence, id("2"), None, noon(8_000)).await.unwrap());
     assert_eq!(counts().await.gone, 1);
-    delete(store, account, gone, 9_000).await;
+    let delete = TemplateChange { at: noon(9_000), ..changing(account, gone, Review::Provider) };
+    changed(store.delete_template(delete).await.unwrap());
     assert_eq!(counts().await.gone, 0);
 }

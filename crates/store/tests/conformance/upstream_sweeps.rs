@@ -193,7 +193,12 @@ pub(crate) async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_
     assert_eq!(store.templates_to_read(account, 100).await.unwrap().len(), 8);
     done(store.record_absent(fence, id("3"), None, noon(1_060)).await.unwrap());
     // One of them is there.
-    done(store.record_read(fence, all[3].clone(), None, noon(1_060)).await.unwrap());
+    done(
+        store
+            .record_read(fence, read_record(all[3].clone(), None, 1_060), noon(1_060))
+            .await
+            .unwrap(),
+    );
     assert!(mirror(store, account, "3").await.gone_at.is_some());
     assert_eq!(mirror(store, account, "4").await.missing, 0);
     // The others wait for their reads, and are not suspicious again.

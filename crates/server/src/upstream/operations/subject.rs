@@ -65,7 +65,8 @@ impl Session {
     ) -> Result<Result<Option<MirroredTemplate>, CallFailure>, SyncError> {
         let now = self.now();
         let is_dirty = row.may_have_changed(now);
-        if !is_dirty && is_recent(row.observed_at, now) {            return Ok(Ok(Some(row)));
+        if !is_dirty && is_recent(row.observed_at, now) {
+            return Ok(Ok(Some(row)));
         }
         let calls = 1 + upload_calls(template.template.content()) + 1;
         match self.room_for(CallKind::Edit, calls).await? {
