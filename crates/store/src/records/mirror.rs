@@ -1,0 +1,182 @@
+//! The mirror of the provider's templates: what pages and reads record, and what is known of each one.
+
+use galley_domain::{
+    id::TemplateId,
+    template::quality::Quality,
+    upstream::{RemoteId, RemoteStatus, RemoteTemplate, SweepVerdict, content::document_key},
+};
+use jiff::Timestamp;
+
+/// A page of the list of templates.
+#[derive(Clone, Debug, Default)]
+pub struct PageRecord {
+    /// Its templates.
+    pub templates: Vec<RemoteTemplate>,
+    /// How many more it has that cannot be read.
+    pub unreadable: u32,
+    /// The cursor of the next page; `None` if this is the last one.
+    pub after: Option<String>,
+    /// The number of templates that the provider counts.
+    pub total: Option<u32>,
+    /// The maximum number of templates at the provider.
+    pub limit: Option<u32>,
+    /// Whether the cursor of the sweep had expired, so that this is the first page again.
+    pub restarted: bool,
+    /// When the provider showed it.
+    pub seen_at: Timestamp,
+}
+
+/// A template that was read with its components.
+#[derive(Clone, Debug)]
+pub struct ReadRecord {
+    /// The template.
+    pub template: RemoteTemplate,
+    /// The reason to read it, as it was before the read.
+    pub asked: Option<Timestamp>,
+    /// When the provider showed it.
+    pub seen_at: Timestamp,
+}
+
+/// What a page has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageResult {
+    /// How many templates were new or had changed at the provider.
+    pub changed: u64,
+    /// How many templates were created in the account.
+    pub imported: u64,
+    /// The templates of the page to read, because their content may have changed.
+    pub to_read: Vec<ToRead>,
+}
+
+/// A template to read at the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToRead {
+    /// The id.
+    pub id: RemoteId,
+    /// The last reason to read it, or until when that is postponed. A read settles no other reason
+    /// than this one.
+    pub dirty_at: Option<Timestamp>,
+    /// In how many counted sweeps in a row it was missing.
+    pub missing: u32,
+}
+
+/// The result of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepReport {
+    /// What it means for templates that it did not see.
+    pub verdict: SweepVerdict,
+    /// How many templates it saw.
+    pub seen: u32,
+    /// How many were new or had changed.
+    pub changed: u64,
+    /// How many that the mirror shows as present it did not see.
+    pub missing: u32,
+    /// Whether the connection is suspicious, by this sweep or an earlier one.
+    pub suspicious: bool,
+}
+
+/// What a read changed that found no template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The template is gone: counted sweeps did not see it, either.
+    Gone,
+    /// Nothing is known for sure: the sweeps have to confirm it.
+    Unconfirmed,
+}
+
+/// How many hints of webhooks were about templates of the mirror, and how many were not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HintReport {
+    /// Templates that will be read.
+    pub known: usize,
+    /// Templates that the next sweep has to find.
+    pub unknown: usize,
+}
+
+/// How many templates the mirror has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MirrorCounts {
+    /// Templates that the provider has.
+    pub present: u64,
+    /// Those of them whose content differs from what the account has approved or sent.
+    pub drifted: u64,
+    /// Those of them that the last counted sweep did not see.
+    pub missing: u64,
+    /// Templates that the account has and the provider no longer does.
+    pub gone: u64,
+}
+
+/// A template of the mirror, without its document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirroredTemplate {
+    /// The id at the provider.
+    pub id: RemoteId,
+    /// The template of the account.
+    pub template: Option<TemplateId>,
+    /// The name.
+    pub name: String,
+    /// The language.
+    pub language: String,
+    /// The status at the provider.
+    pub status: RemoteStatus,
+    /// The category at the provider.
+    pub category: String,
+    /// The category that the provider will change to.
+    pub correct_category: Option<String>,
+    /// The quality at the provider.
+    pub quality: Option<Quality>,
+    /// Why the provider rejected it.
+    pub reason: Option<String>,
+    /// When the provider changed it.
+    pub remote_updated_at: Option<Timestamp>,
+    /// The fingerprint of its comparable content; `None` before it was read.
+    pub content_key: Option<[u8; 16]>,
+    /// The version of the account's template with the same content.
+    pub version: Option<u64>,
+    /// Whether its content differs from what the account has approved or sent.
+    pub drifted: bool,
+    /// When it was seen last.
+    pub observed_at: Timestamp,
+    /// When it was seen changed.
+    pub changed_at: Timestamp,
+    /// The last sweep that saw it.
+    pub sweep: u64,
+    /// How many counted sweeps in a row have not seen it.
+    pub missing: u32,
+    /// When it was found to be gone.
+    pub gone_at: Option<Timestamp>,
+    /// The last reason to read it. In the future: it is read then, and not before.
+    pub dirty_at: Option<Timestamp>,
+    /// What only webhooks say, as JSON.
+    pub info: Option<String>,
+}
+
+impl MirroredTemplate {
+    /// Whether [`is_present`](Self::is_present) is true of a row, as an SQL condition.
+    pub(crate) const PRESENT: &str =
+        "gone_at IS NULL AND status NOT IN ('DELETED', 'PENDING_DELETION')";
+
+    /// The order of the rows of a template, as SQL: the one that the provider has, or else the newest,
+    /// comes first. The others are former templates of the provider, whose ids resolve for ever.
+    pub(crate) const CURRENT_FIRST: &str = "CASE WHEN gone_at IS NULL AND \
+         status NOT IN ('DELETED', 'PENDING_DELETION') THEN 0 ELSE 1 END, observed_at DESC, \
+         remote_id DESC";
+
+    /// Whether the provider had the template when it was seen last.
+    pub fn is_present(&self) -> bool {
+        self.gone_at.is_none() && !self.status.is_deleted()
+    }
+
+    /// Whether the provider shows something else than the mirror.
+    pub fn differs_from(&self, remote: &RemoteTemplate) -> bool {
+        let content = remote.document.as_deref().and_then(document_key);
+        self.gone_at.is_some()
+            || self.status != remote.status
+            || self.remote_updated_at != remote.updated_at
+            || self.category != remote.category
+            || self.correct_category != remote.correct_category
+            || self.quality != remote.quality
+            || self.reason != remote.rejected_reason
+            || (content.is_some() && self.content_key != content)
+    }
+}
