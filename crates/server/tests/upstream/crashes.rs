@@ -296,9 +296,13 @@ impl CrashTest {
         self.connected.store_faults.clear();
         self.connected.clear_faults().await;
         self.replace_token().await;
-        if self.degraded().await == Some(DegradedReason::Throttle) {
-            let wait = self.wait_for_work().await;
-            self.connected.advance(wait);
+        let open = self.connected.open_operations().await;
+        let throttled = open.iter().map(|it| &it.operation);
+        let throttled =
+            throttled.filter(|it| it.state == OperationState::Held(HeldReason::Throttle));
+        let now = self.connected.service.clock.now();
+        if let Some(until) = throttled.filter_map(|it| it.held_until).max().filter(|it| *it > now) {
+            self.connected.advance(Duration::try_from(until.duration_since(now)).unwrap());
         }
     }
 }

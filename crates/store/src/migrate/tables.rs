@@ -363,6 +363,7 @@ pub(super) static TABLES: [Table; 27] = [
             "attempts",
             "error",
             "replaces",
+            "unknown_calls",
             "created_at",
             "sent_at",
             "updated_at",

@@ -198,7 +198,7 @@ pub(crate) async fn another_content_at_the_provider_is_drift_until_it_is_equal(s
     }
     let drifted = stored(store, fence.account, template).await;
     assert_eq!(drifted.template, before.template, "the content stays");
-    assert_eq!(drifted.state.status(), Status::Approved, "as the provider shows it");
+    assert_eq!(drifted.state.status(), Status::Pending, "the provider never had this content");
     assert_eq!(drifted.state.live_version(), None);
     assert_eq!(kinds(store, fence.account).await, [EventType::Created, EventType::Drifted]);
     read(store, fence, &shown("1", &before, "APPROVED"), 3).await;
