@@ -2,11 +2,25 @@
 
 use serde_json::json;
 
-use super::upstream::{Mirror, SECRET_KEY, provider};
+use super::upstream::{Mirror, SECRET_KEY, create, provider};
 use crate::{
-    http::Request,
-    service::{GALLEY, Launch, command, galley_json, json_of},
+    http::{Request, TIMEOUT},
+    service::{GALLEY, Launch, command, galley_json, json_of, until},
 };
+
+#[test]
+fn the_service_imports_into_an_account_without_templates() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = provider(dir.path());
+    create(&provider, &["order"]);
+    let mirror = Mirror::new();
+    let _service = Launch::with(command(GALLEY), mirror.dir.path())
+        .flags(&["--set", "upstream_allow_private=true"])
+        .variable("GALLEY_SECRET_KEY", SECRET_KEY)
+        .start();
+    json_of(&mirror.connect(&provider, provider.member("token")));
+    until(TIMEOUT, "the service has imported", || mirror.json("status")["templates"] == 1);
+}
 
 #[test]
 fn templates_created_after_connect_wait_for_the_provider() {
@@ -21,7 +35,7 @@ fn templates_created_after_connect_wait_for_the_provider() {
     let token = created["token"].as_str().unwrap().to_owned();
     let account = galley_json(mirror.dir.path(), &["account", "show", "shop"]);
     let waba = account["id"].as_str().unwrap().to_owned();
-    let create = |name: &str| {
+    let submit = |name: &str| {
         let document = json!({
             "name": name, "language": "en_US", "category": "UTILITY",
             "components": [{"type": "BODY", "text": "Your order has arrived."}],
@@ -33,9 +47,9 @@ fn templates_created_after_connect_wait_for_the_provider() {
         response.json()
     };
     // The service knows the account from now on.
-    assert_eq!(create("before")["status"], "APPROVED");
+    assert_eq!(submit("before")["status"], "APPROVED");
     json_of(&mirror.connect(&provider, provider.member("token")));
-    let after = create("after");
+    let after = submit("after");
     assert_eq!(after["status"], "PENDING", "{after}");
     assert_eq!(after["galley_upstream"]["state"], "queued", "{after}");
 }

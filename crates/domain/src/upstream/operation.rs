@@ -218,9 +218,11 @@ impl Operation {
             | (ProbeResult::Equal | ProbeResult::Different, OperationKind::Delete) => {
                 // The provider answers, so that the call can be made at once, unless that never helps:
                 // then it leaves the calls to others.
-                let is_prompt = self.unknown_calls < MAX_PROMPT_RETRIES;
-                let until = (!is_prompt).then(|| later(now, UNKNOWN_RETRY));
-                self.moved(OperationState::Queued, until, error)
+                if self.unknown_calls < MAX_PROMPT_RETRIES {
+                    return self.moved(OperationState::Queued, None, error);
+                }
+                let until = Some(later(now, UNKNOWN_RETRY));
+                self.moved(OperationState::Held(HeldReason::Throttle), until, error)
             }
             (
                 ProbeResult::Absent,

@@ -60,7 +60,8 @@ impl Session {
         }
         let is_held = |it: &StoredOperation| {
             let reason = it.operation.state.held_reason();
-            reason.is_some_and(|reason| HELD_UNTIL_SUCCESS.contains(&reason))
+            let is_released = reason.is_some_and(|reason| HELD_UNTIL_SUCCESS.contains(&reason));
+            is_released && it.operation.held_until.is_none()
         };
         self.has_held_operations.fetch_or(open.iter().any(is_held), Ordering::Relaxed);
         let run = Run { open: &open, settled: HashSet::default(), identities: HashMap::default() };

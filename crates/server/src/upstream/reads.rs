@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use galley_domain::upstream::{CallFailure, RemoteId, failure::PROBE_INTERVAL};
+use galley_domain::upstream::{CallFailure, OperationKind, RemoteId, failure::PROBE_INTERVAL};
 use galley_store::ToRead;
 use galley_upstream::Upstream as _;
 use jiff::Timestamp;
@@ -59,6 +59,8 @@ impl Session {
         dirty_at: Option<Timestamp>,
         failure: CallFailure,
     ) -> Result<(), SyncError> {
+        // If the account can be read, a lack of permissions is about this template, as for an edit.
+        let failure = self.attributed(OperationKind::Edit, failure).await?;
         let unknown_reads = match failure {
             CallFailure::Unknown(_) => self.unknown_reads.fetch_add(1, Ordering::Relaxed) + 1,
             _ => self.unknown_reads.swap(0, Ordering::Relaxed),

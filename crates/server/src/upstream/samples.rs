@@ -121,7 +121,7 @@ impl Session {
                         tracing::warn!(%account, template, host, reason, "a sample of the provider is not kept");
                     }
                 }
-                self.extend().await?;
+                self.extend_if_due().await?;
             }
         }
         Ok(())

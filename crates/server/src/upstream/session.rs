@@ -280,6 +280,9 @@ impl Session {
         {
             return Ok(SyncError::NotBefore(until));
         }
+        if matches!(failure, CallFailure::Credentials(_)) && self.is_token_replaced().await? {
+            return Ok(SyncError::Call(failure));
+        }
         let (reason, until) = match &failure {
             CallFailure::Throttled { rest } => (DegradedReason::Throttle, later(*rest)),
             // A list that does not exist: the token cannot see the account.
@@ -292,6 +295,12 @@ impl Session {
         let degraded = Some((reason, Some(until), Some(failure.to_error())));
         kept(self.context.store.set_degraded(self.fence, degraded, now).await?)?;
         Ok(SyncError::Call(failure))
+    }
+
+    /// Whether a person has replaced the token since the session began.
+    async fn is_token_replaced(&self) -> Result<bool, SyncError> {
+        let connection = self.context.store.connection(self.connection.account).await?;
+        Ok(connection.is_some_and(|it| it.token != self.connection.token))
     }
 
     /// Records that calls succeed again, and queues the operations that waited for it.

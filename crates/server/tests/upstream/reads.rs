@@ -77,6 +77,25 @@ async fn degraded(connected: &Connected) -> Option<DegradedReason> {
 }
 
 #[tokio::test]
+async fn a_template_that_the_token_may_not_read_stops_neither_other_reads_nor_sweeps() {
+    let (connected, ids) = with_approved(2).await;
+    let path = format!("/v23.0/{}", ids[0]);
+    connected.rewrite(move |at, body| {
+        if at == path {
+            *body = json!({"error": {"message": "No permission", "code": 10}});
+        }
+    });
+    hint(&connected, &ids).await;
+    connected.advance(POSTPONED);
+    connected.step().await;
+    assert_eq!(degraded(&connected).await, None);
+    assert_eq!(status(&connected, &ids[1]).await, Status::Approved);
+    let connection = connected.service.store.connection(connected.account).await.unwrap();
+    assert_eq!(connection.unwrap().swept_at, Some(connected.service.clock.now()));
+    assert!(!connected.events().await.contains(&"upstream.degraded"));
+}
+
+#[tokio::test]
 async fn a_template_that_cannot_be_read_stops_neither_other_reads_nor_sweeps() {
     let (connected, ids) = with_approved(3).await;
     make_unreadable(&connected, &ids[..1]);

@@ -60,10 +60,8 @@ let current = null;
 let shownAddress = '';
 let turn = 0;
 let frame = 0;
-/** How long a pressed pointer holds drawing back: longer than a click, and a missed release ends, too. */
-const PRESS_MS = 1000;
-/** Runs while the pointer is pressed; 0 if it is not. */
-let pressTimer = 0;
+/** Until when a pressed pointer holds drawing back: until it has clicked, or for a second. */
+let heldUntil = 0;
 
 function draw() {
   frame = 0;
@@ -79,22 +77,14 @@ function draw() {
   render(shell(current?.name ?? '', content), root);
 }
 
+/** Draws, but not under a pressed pointer: a click counts only if it ends where it began. @param {number} now */
+function tick(now) {
+  if (now < heldUntil) frame = requestAnimationFrame(tick);
+  else draw();
+}
+
 function update() {
-  if (!pressTimer) frame ||= requestAnimationFrame(draw);
-}
-
-/** Nothing moves under a pressed pointer: the browser sends a click only to what was pressed and released. */
-function press() {
-  cancelAnimationFrame(frame);
-  frame = 0;
-  clearTimeout(pressTimer);
-  pressTimer = setTimeout(release, PRESS_MS);
-}
-
-function release() {
-  clearTimeout(pressTimer);
-  pressTimer = 0;
-  update();
+  frame ||= requestAnimationFrame(tick);
 }
 
 /** @param {string} text */
@@ -158,6 +148,7 @@ function navigate(path, { replace = false, keepFocus = false } = {}) {
 
 /** @param {MouseEvent} event */
 function takeOver(event) {
+  heldUntil = 0;
   if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const link = /** @type {Element} */ (event.target).closest?.('a[href]');
   if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute('download')) return;
@@ -177,9 +168,7 @@ async function start() {
   ahead.catch(() => undefined);
   draw();
   document.addEventListener('click', takeOver);
-  addEventListener('pointerdown', press, { capture: true });
-  addEventListener('pointerup', release, { capture: true });
-  addEventListener('pointercancel', release, { capture: true });
+  document.addEventListener('pointerdown', (event) => (heldUntil = event.timeStamp + 1000));
   addEventListener('popstate', () => {
     // A link within the page, such as the skip link, is no other page.
     if (!captureLink() && shownAddress === location.pathname + location.search) return;

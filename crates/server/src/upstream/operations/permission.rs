@@ -30,7 +30,7 @@ impl Session {
 
     /// The failure of a call, or of what comes before it. If the account can be read, a lack of
     /// permissions is about this call only.
-    pub(super) async fn attributed(
+    pub(in crate::upstream) async fn attributed(
         &self,
         kind: OperationKind,
         failure: CallFailure,

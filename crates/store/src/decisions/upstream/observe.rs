@@ -296,7 +296,9 @@ impl<'a> Observation<'a> {
         observed.row.drifted = is_drifted;
         let seen = Seen {
             matched: version,
-            is_known: self.before.is_some_and(|before| before.template == Some(local.id)),
+            is_known: self.before.is_some_and(|before| {
+                before.template == Some(local.id) && before.content_key.is_some()
+            }),
             is_new_drift: is_drifted && !was_drifted,
         };
         observed.change = LocalChange::followed(self.account, local, self.remote, seen, self.at);

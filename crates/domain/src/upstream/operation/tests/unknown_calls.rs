@@ -40,7 +40,8 @@ fn a_call_that_never_tells_its_outcome_is_made_once_an_hour_in_the_end() {
             let probing = called(&operation, unknown());
             let at = probing.held_until.unwrap();
             operation = probed(&probing, no_effect(kind));
-            assert_eq!((operation.state, operation.unknown_calls), (OperationState::Queued, calls));
+            let held = OperationState::Held(HeldReason::Throttle);
+            assert_eq!((operation.state, operation.unknown_calls), (held, calls));
             let until = at + SignedDuration::from_hours(1);
             assert_eq!(operation.held_until, Some(until), "{kind:?}");
             assert!(!operation.is_due(until - SignedDuration::from_secs(1)));

@@ -235,8 +235,11 @@ fn next_state(
             before.newest_status
         }
         // The status is about a former version, or about a content that the account does not have. The
-        // newest version is not at the provider.
-        other if other != Some(before.version) && (other.is_some() || !is_decided) => {
+        // newest version is not at the provider, or was rejected there.
+        other
+            if other != Some(before.version)
+                && (other.is_some() || !is_decided || before.newest_status == Status::Rejected) =>
+        {
             match before.newest_status {
                 Status::Approved => Status::Pending,
                 undecided => undecided,

@@ -169,6 +169,22 @@ fn a_version_that_the_provider_has_decided_on_keeps_the_status_there_after_drift
 }
 
 #[test]
+fn a_version_that_the_provider_has_rejected_is_not_approved_with_another_content() {
+    let state =
+        State { version: 2, newest_status: Status::Pending, approved_version: None, hold: None };
+    let local = stored(state);
+    let rejected = observe(&remote("REJECTED", "mine"), None, Some(&local), Source::Read(None));
+    let local = StoredTemplate { decided_by: Some(Actor::Service), ..after(&local, &rejected) };
+    assert_eq!(local.state.newest_status, Status::Rejected);
+    for status in ["PENDING", "APPROVED"] {
+        let foreign = remote(status, "foreign");
+        let seen = observe(&foreign, Some(&rejected.row), Some(&local), Source::Read(None));
+        assert!(seen.row.drifted);
+        assert_eq!(after(&local, &seen).state, local.state, "{status}");
+    }
+}
+
+#[test]
 fn drift_is_told_once_and_ends_with_an_equal_content() {
     let local = stored(states()[12]);
     let first = observe(&remote("APPROVED", "foreign"), None, Some(&local), Source::Read(None));
