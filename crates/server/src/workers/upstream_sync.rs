@@ -80,12 +80,8 @@ pub async fn run_upstream_sync(app: App, mut context: UpstreamContext) {
     while tasks.join_next().await.is_some() {}
 }
 
-/// Pause of a connection after a step without a call: its work waits for something else. It doubles with
-/// each such step.
+/// Pause of a connection after a step without a call: its work waits for something else.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
-
-/// The longest of these pauses.
-const MAX_IDLE_PAUSE: Duration = Duration::from_secs(15);
 
 /// The result of a step on the connection of an account: how many calls it made.
 type StepResult = (AccountId, Result<u32, SyncError>);
@@ -97,8 +93,6 @@ struct Schedule {
     paused_until: HashMap<AccountId, Instant>,
     /// Those that pause until there is new work, or until then.
     idle_until: HashMap<AccountId, Instant>,
-    /// The last pause of those whose last step made no call.
-    idle_pause: HashMap<AccountId, Duration>,
     /// The connection that was started last.
     last_started: Option<AccountId>,
 }
@@ -131,7 +125,6 @@ impl Schedule {
     /// Ends the pauses of connections that had nothing to do.
     fn end_idle_pauses(&mut self) {
         self.idle_until.clear();
-        self.idle_pause.clear();
     }
 
     fn finish(&mut self, ended: Result<(task::Id, StepResult), JoinError>) {
@@ -148,12 +141,7 @@ impl Schedule {
         let Some(account) = account else { return };
         self.active.remove(&account);
         if is_idle {
-            let last = self.idle_pause.get(&account);
-            let pause = last.map_or(IDLE_PAUSE, |last| (*last * 2).min(MAX_IDLE_PAUSE));
-            self.idle_pause.insert(account, pause);
-            self.idle_until.insert(account, Instant::now() + pause);
-        } else {
-            self.idle_pause.remove(&account);
+            self.idle_until.insert(account, Instant::now() + IDLE_PAUSE);
         }
         if pauses {
             self.paused_until.insert(account, Instant::now() + ERROR_PAUSE);

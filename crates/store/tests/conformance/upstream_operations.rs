@@ -181,7 +181,8 @@ pub(crate) async fn a_call_that_never_tells_its_outcome_waits_for_an_hour(store:
         probed(store, fence, id, ProbeResult::Absent, at + MINUTE).await;
     }
     let waiting = newest().await.operation;
-    assert_eq!((waiting.state, waiting.unknown_calls), (OperationState::Queued, 10));
+    let held = OperationState::Held(HeldReason::Throttle);
+    assert_eq!((waiting.state, waiting.unknown_calls), (held, 10));
     let until = 101 * MINUTE + HOUR;
     assert_eq!(waiting.held_until, Some(noon(until)));
     assert_eq!(begin(store, fence, id, until - 1).await, None);
