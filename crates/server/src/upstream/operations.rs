@@ -81,7 +81,8 @@ impl Session {
             if !operation.operation.is_due(self.now()) {
                 continue;
             }
-            match self.run_operation(operation, &mut run).await? {
+            let (progress, after) = self.run_operation(operation, &mut run).await?;
+            match progress {
                 Progress::Waits => {
                     self.extend_if_due().await?;
                     continue;
@@ -94,6 +95,10 @@ impl Session {
             }
             made += 1;
             self.extend().await?;
+            if let Some(after) = after.filter(|it| it.operation.state == OperationState::Done) {
+                self.read_after_call(after.template).await?;
+                self.context.waker.operation_moved();
+            }
         }
         Ok(made)
     }
@@ -137,11 +142,12 @@ impl Session {
         Ok(!is_resting)
     }
 
+    /// Makes an operation. Returns what was done, and the operation after that if it has moved.
     async fn run_operation(
         &self,
         operation: &StoredOperation,
         run: &mut Run<'_>,
-    ) -> Result<Progress, SyncError> {
+    ) -> Result<(Progress, Option<StoredOperation>), SyncError> {
         let subject = self.subject(operation).await?;
         let (progress, after) = match operation.operation.state {
             OperationState::Unknown => {
@@ -149,13 +155,13 @@ impl Session {
             }
             _ => self.together(Box::pin(self.make(operation, subject, run))).await?,
         };
-        if let Some(after) = after {
+        if let Some(after) = &after {
             if after.operation.state.is_settled() {
                 run.settled.insert(after.id);
             }
             self.context.waker.operation_moved();
         }
-        Ok(progress)
+        Ok((progress, after))
     }
 
     /// Whether an earlier operation has to end first: it deletes, or may have created, another

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use galley_domain::upstream::{CallFailure, OperationKind, RemoteId, failure::PROBE_INTERVAL};
-use galley_store::ToRead;
+use galley_domain::{
+    id::TemplateId,
+    upstream::{CallFailure, RemoteId, failure::PROBE_INTERVAL},
+};
+use galley_store::{MirroredTemplate, ToRead};
 use galley_upstream::Upstream as _;
 use jiff::Timestamp;
 
@@ -45,22 +48,33 @@ impl Session {
             }
             match self.read_template(id, *dirty_at).await? {
                 Ok(()) => self.unknown_reads.store(0, Ordering::Relaxed),
-                Err(failure) => self.assess_read(id, *dirty_at, failure).await?,
+                Err(failure) => {
+                    self.assess_read(id, failure).await?;
+                    self.postpone_read(id, *dirty_at).await?;
+                }
             }
             self.extend().await?;
         }
         Ok(())
     }
 
-    /// Postpones a read that failed, or ends the work.
-    async fn assess_read(
-        &self,
-        id: &RemoteId,
-        dirty_at: Option<Timestamp>,
-        failure: CallFailure,
-    ) -> Result<(), SyncError> {
-        // If the account can be read, a lack of permissions is about this template, as for an edit.
-        let failure = self.attributed(OperationKind::Edit, failure).await?;
+    /// Reads a template that an operation has changed, at once: a request waits for its status. If the
+    /// read fails, it is one of those to be read.
+    pub(super) async fn read_after_call(&self, template: TemplateId) -> Result<(), SyncError> {
+        let rows = self.context.store.mirror_of(self.connection.account, vec![template]).await?;
+        let now = self.now();
+        let is_due = |row: &MirroredTemplate| row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
+        let row = rows.into_iter().find(MirroredTemplate::is_present).filter(is_due);
+        let Some(row) = row else { return Ok(()) };
+        if let Err(failure) = self.read_template(&row.id, row.dirty_at).await? {
+            self.assess_read(&row.id, failure).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the work if a read has failed because of the connection.
+    async fn assess_read(&self, id: &RemoteId, failure: CallFailure) -> Result<(), SyncError> {
+        let failure = self.attributed_read(failure).await?;
         let unknown_reads = match failure {
             CallFailure::Unknown(_) => self.unknown_reads.fetch_add(1, Ordering::Relaxed) + 1,
             _ => self.unknown_reads.swap(0, Ordering::Relaxed),
@@ -70,6 +84,14 @@ impl Session {
         }
         let account = self.connection.account;
         tracing::warn!(%account, template = id.as_str(), %failure, "a template could not be read at the provider");
+        Ok(())
+    }
+
+    async fn postpone_read(
+        &self,
+        id: &RemoteId,
+        dirty_at: Option<Timestamp>,
+    ) -> Result<(), SyncError> {
         let until = self.now().checked_add(PROBE_INTERVAL).unwrap_or(Timestamp::MAX);
         let store = &self.context.store;
         kept(store.postpone_read(self.fence, id.clone(), dirty_at, until).await?)

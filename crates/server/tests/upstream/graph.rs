@@ -1,7 +1,7 @@
 //! The Graph surface of a connected account: the call to the provider is part of the request, and
 //! clients see the ids of the provider.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use axum::http::Method;
 use galley_domain::{
@@ -10,11 +10,12 @@ use galley_domain::{
 };
 use galley_server::Clock as _;
 use galley_store::{CallPermit, Fenced, ReadRecord};
+use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::connected::Connected;
+use super::{connected::Connected, provider::Loss};
 use crate::sandbox::emulator::order;
 
 #[tokio::test]
@@ -36,6 +37,54 @@ async fn a_create_answers_with_the_id_of_the_provider_and_both_ids_resolve() {
     }
     let list = connected.call(Method::GET, &connected.templates(), &Value::Null).await;
     assert_eq!(list.expect_success()["data"][0]["id"], id);
+}
+
+/// The names of the templates with a status, as the account lists them.
+async fn listed(connected: &Connected, status: &str) -> Vec<String> {
+    let path = format!("{}?fields=name&status={status}", connected.templates());
+    let list = connected.call(Method::GET, &path, &Value::Null).await.expect_success();
+    let data = list["data"].as_array().unwrap().iter();
+    data.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn lists_by_status_show_a_change_as_soon_as_it_is_answered() {
+    let connected = Connected::start().await;
+    let _worker = connected.run_worker();
+    let mut names = Vec::new();
+    for number in 1..=5 {
+        let name = format!("order_{number}");
+        let created = connected.post_order(&name).await.expect_success();
+        // The newest one comes first.
+        names.insert(0, name);
+        assert_eq!(created["status"], "APPROVED");
+        assert_eq!(listed(&connected, "APPROVED").await, names);
+        let mut edit = json!({"components": order("order")["components"]});
+        edit["components"][0]["text"] = json!("Hello {{1}}, your parcel left the warehouse.");
+        let path = format!("/v23.0/{}", created["id"].as_str().unwrap());
+        connected.call(Method::POST, &path, &edit).await.expect_success();
+        assert_eq!(listed(&connected, "APPROVED").await, names);
+    }
+}
+
+#[tokio::test]
+async fn a_create_does_not_wait_for_a_read_that_is_made_later() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    let _worker = connected.run_worker();
+    for (number, loss) in [Loss::NotSent, Loss::Request, Loss::Response].into_iter().enumerate() {
+        connected.provider.losses.lock().unwrap().push_back((UpstreamMethod::Get, loss));
+        let name = format!("order_{number}");
+        let created = timeout(AT_ONCE, connected.post_order(&name)).await.unwrap();
+        let created = created.expect_success();
+        assert_eq!(created["status"], "APPROVED", "{loss:?}");
+        connected.advance(Duration::from_mins(1));
+    }
+    // The provider has asked for a rest.
+    connected.provider.usage.store(100, Ordering::Relaxed);
+    let created = timeout(AT_ONCE, connected.post_order("order_last")).await.unwrap();
+    assert_eq!(created.expect_success()["status"], "APPROVED");
+    assert_eq!(connected.provided().await.len(), 4);
 }
 
 #[tokio::test]

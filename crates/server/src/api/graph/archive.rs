@@ -130,9 +130,7 @@ async fn queue_one(
     queued: &mut Vec<(TemplateId, StoredOperation)>,
 ) -> Result<Awaited, Problem> {
     let template = caller.resolve(app, id).await?;
-    let awaited = |operation: &StoredOperation| {
-        Awaited::Archiving(template, operation.operation.kind, operation.id)
-    };
+    let awaited = |operation: &StoredOperation| Awaited::Archiving(template, operation.id);
     if let Some((_, operation)) = queued.iter().find(|(it, _)| *it == template) {
         return Ok(awaited(operation));
     }

@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use galley_domain::{
     id::TemplateId,
-    upstream::{OperationKind, OperationState, operation::changed_outside},
+    upstream::{CallKind, OperationKind, OperationState, operation::changed_outside},
 };
 use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate, TemplateChange};
+use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
@@ -34,7 +35,7 @@ pub(super) enum Awaited {
     /// The provider does not have the template any more.
     Deletion(TemplateId),
     /// The provider has put the template aside or taken it back, as this operation wants it.
-    Archiving(TemplateId, OperationKind, u64),
+    Archiving(TemplateId, u64),
 }
 
 /// What became of a change at the provider.
@@ -107,7 +108,7 @@ impl Caller<Write> {
         loop {
             moves.mark_unchanged();
             let operation = match awaited {
-                Awaited::Archiving(_, _, id) => app.store().operation(account, id).await?,
+                Awaited::Archiving(_, id) => app.store().operation(account, id).await?,
                 _ => app.store().newest_operation(account, template).await?,
             };
             let Some(operation) = operation.filter(|it| awaited.is_by(it)) else {
@@ -118,7 +119,7 @@ impl Caller<Write> {
             match state {
                 OperationState::Done => {
                     let row = self.present_row(app, template).await?;
-                    if is_over || awaited.is_shown(row.as_deref()) {
+                    if is_over || row.as_ref().is_none_or(|row| is_shown(row, app.clock().now())) {
                         return Ok(Outcome::Settled(Submission::Done(row)));
                     }
                 }
@@ -164,10 +165,12 @@ impl Caller<Write> {
         }
     }
 
-    /// Whether the call that an operation waits for is not made now, so that waiting is useless. A call
-    /// that is being made is waited for.
+    /// Whether the call that a request waits for is not made now, so that waiting is useless: the one of
+    /// the operation, or the read after it. A call that is being made is waited for.
     async fn is_resting(&self, app: &App, operation: &StoredOperation) -> Result<bool, Problem> {
-        let Some(kind) = operation.operation.awaited_call() else { return Ok(false) };
+        let is_done = operation.operation.state == OperationState::Done;
+        let read = is_done.then_some(CallKind::Read);
+        let Some(kind) = operation.operation.awaited_call().or(read) else { return Ok(false) };
         let connection = app.store().connection(self.account.id).await?;
         let calls_per_hour = app.metrics().upstream_calls_per_hour().unwrap_or(u32::MAX);
         let now = app.clock().now();
@@ -215,9 +218,8 @@ pub(super) enum Outcome {
 
 impl Awaited {
     fn template(self) -> TemplateId {
-        let (Self::Version(template, _)
-        | Self::Deletion(template)
-        | Self::Archiving(template, _, _)) = self;
+        let (Self::Version(template, _) | Self::Deletion(template) | Self::Archiving(template, _)) =
+            self;
         template
     }
 
@@ -227,20 +229,15 @@ impl Awaited {
         match self {
             Self::Version(_, version) => kind.is_submission() && operation.version == version,
             Self::Deletion(_) => kind == OperationKind::Delete,
-            Self::Archiving(_, _, id) => operation.id == id,
+            Self::Archiving(_, id) => operation.id == id,
         }
     }
+}
 
-    /// Whether the mirror shows the change that the provider has made, so that a read that follows
-    /// shows it, too. Only the archive is read for that.
-    fn is_shown(self, row: Option<&MirroredTemplate>) -> bool {
-        match (self, row) {
-            (Self::Archiving(_, kind, _), Some(row)) => {
-                kind.is_placed(&row.status) || row.dirty_at.is_none()
-            }
-            _ => true,
-        }
-    }
+/// Whether what the provider shows after a change is recorded, so that the lists and reads that follow
+/// show it, too. A read that is postponed is not waited for.
+fn is_shown(row: &MirroredTemplate, now: Timestamp) -> bool {
+    row.dirty_at.is_none_or(|dirty_at| dirty_at > now)
 }
 
 /// The state of a version that the provider does not have, and that no operation is about.
@@ -273,7 +270,6 @@ fn failed(operation: &StoredOperation) -> Problem {
 #[cfg(test)]
 mod tests {
     use galley_domain::upstream::{HeldReason, Operation};
-    use jiff::Timestamp;
 
     use super::*;
 
@@ -301,8 +297,8 @@ mod tests {
         let archive = operation(OperationKind::Archive, 3);
         assert!(!Awaited::Version(template, 3).is_by(&archive));
         assert!(!Awaited::Deletion(template).is_by(&archive));
-        assert!(Awaited::Archiving(template, OperationKind::Archive, 1).is_by(&archive));
-        assert!(!Awaited::Archiving(template, OperationKind::Archive, 2).is_by(&archive));
+        assert!(Awaited::Archiving(template, 1).is_by(&archive));
+        assert!(!Awaited::Archiving(template, 2).is_by(&archive));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! the call changes the status of the account's template.
 
 use galley_domain::upstream::{
-    CallFailure, OperationKind, OperationState, ProbeResult, ProviderError, RemoteTemplate,
+    CallFailure, OperationKind, ProbeResult, ProviderError, RemoteTemplate,
 };
-use galley_store::{MirroredTemplate, StoredOperation};
+use galley_store::StoredOperation;
 
 use super::{
     call::{Call, Plan, not_looked_up},
@@ -40,22 +40,6 @@ impl Session {
             }
             Some(row) => Plan::Call(Call::Archive { id: row.id }),
         })
-    }
-
-    /// Reads the template of an operation about the archive that is done, at once: a request waits for
-    /// its status.
-    pub(super) async fn read_archived(&self, after: &StoredOperation) -> Result<(), SyncError> {
-        let operation = &after.operation;
-        if !operation.kind.is_archiving() || operation.state != OperationState::Done {
-            return Ok(());
-        }
-        let rows = self.context.store.mirror_of(self.connection.account, vec![after.template]);
-        if let Some(row) = rows.await?.into_iter().find(MirroredTemplate::is_present)
-            && let Err(failure) = self.read_again(row).await?
-        {
-            return Err(self.failed(failure).await?);
-        }
-        Ok(())
     }
 
     /// What a look means for an operation about the archive. What was found is recorded in the mirror.

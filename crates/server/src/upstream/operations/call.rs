@@ -78,9 +78,6 @@ impl Session {
             Err(failure) => (Err(not_made(failure.clone())), Err(failure)),
         };
         let after = kept(store.record_call(self.fence, begun.id, outcome, self.now()).await?)?;
-        if let Some(after) = &after {
-            self.read_archived(after).await?;
-        }
         Ok((Progress::Made(result), after))
     }
 

@@ -35,16 +35,36 @@ impl Session {
         kind: OperationKind,
         failure: CallFailure,
     ) -> Result<CallFailure, SyncError> {
-        let (error, of_call): (_, fn(ProviderError) -> CallFailure) = match failure {
-            CallFailure::Credentials(error) => (error, CallFailure::Forbidden),
+        match failure {
             // A create is refused as unknown if the token cannot see the account.
             CallFailure::Gone(error) if kind == OperationKind::Create => {
-                (error, CallFailure::Forbidden)
+                self.attribute(error, CallFailure::Forbidden).await
             }
             // So is a call about the archive, or the provider does not offer it.
-            CallFailure::Gone(error) if kind.is_archiving() => (error, CallFailure::Gone),
-            failure => return Ok(failure),
-        };
+            CallFailure::Gone(error) if kind.is_archiving() => {
+                self.attribute(error, CallFailure::Gone).await
+            }
+            failure => self.attributed_read(failure).await,
+        }
+    }
+
+    /// The failure of a read. If the account can be read, a lack of permissions is about the template.
+    pub(in crate::upstream) async fn attributed_read(
+        &self,
+        failure: CallFailure,
+    ) -> Result<CallFailure, SyncError> {
+        match failure {
+            CallFailure::Credentials(error) => self.attribute(error, CallFailure::Forbidden).await,
+            failure => Ok(failure),
+        }
+    }
+
+    /// The failure `of_call` if the account can be read; otherwise that of the account.
+    async fn attribute(
+        &self,
+        error: ProviderError,
+        of_call: fn(ProviderError) -> CallFailure,
+    ) -> Result<CallFailure, SyncError> {
         if self.was_readable() {
             return Ok(of_call(error));
         }
