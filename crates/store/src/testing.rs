@@ -350,6 +350,7 @@ with_faults! {
         record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
         finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
         withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<usize>;
+        has_own_approvals(account: AccountId) -> bool;
         templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
         record_read(fence: Fence, read: ReadRecord, at: Timestamp) -> Fenced<()>;
         postpone_read(

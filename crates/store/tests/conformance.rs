@@ -393,7 +393,7 @@ macro_rules! conformance {
                 an_incomplete_sweep_marks_nothing_as_missing,
                 an_empty_list_makes_the_connection_suspicious,
                 templates_that_a_person_accepts_as_missing_are_gone_after_a_read,
-                a_person_begins_the_first_sweep,
+                a_person_begins_a_first_sweep_that_may_end_approvals,
                 approvals_from_before_the_connection_end_with_a_counted_sweep,
                 templates_that_are_read_during_a_sweep_are_not_missing,
                 a_page_that_is_recorded_again_counts_its_templates_once,

@@ -11,8 +11,9 @@ pub(crate) enum UpstreamCommand {
         override_usage = "galley upstream connect [OPTIONS] --base-url <URL> --waba <ID>\n       \
                           --token-file <FILE> <ACCOUNT>",
         after_help = "\
-Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does. The \
-service makes no sweep before `galley upstream import`.
+Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does. While \
+the account has approvals that an import may end, the service makes no sweep before `galley upstream \
+import`. Otherwise, it imports by itself after the time of `upstream_sweep_interval`.
 
 The token and the app secret are stored encrypted, so GALLEY_SECRET_KEY has to be set, for the \
 service as well."

@@ -222,6 +222,7 @@ impl Operation {
                     return self.moved(OperationState::Queued, None, error);
                 }
                 let until = Some(later(now, UNKNOWN_RETRY));
+                let error = error.or_else(|| Some(without_effect()));
                 self.moved(OperationState::Held(HeldReason::Throttle), until, error)
             }
             (
@@ -324,6 +325,16 @@ fn unchanged() -> ProviderError {
         subcode: None,
         title: None,
         message: "The provider did not change the template.".to_owned(),
+    }
+}
+
+/// The error of an operation whose calls told nothing.
+fn without_effect() -> ProviderError {
+    ProviderError {
+        code: 0,
+        subcode: None,
+        title: None,
+        message: format!("{MAX_PROMPT_RETRIES} calls told nothing, and had no effect."),
     }
 }
 

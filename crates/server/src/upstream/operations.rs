@@ -18,11 +18,11 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use galley_domain::upstream::{CallFailure, CallKind, OperationKind, OperationState};
+use galley_domain::upstream::{CallFailure, CallKind, HeldReason, OperationKind, OperationState};
 use galley_store::StoredOperation;
 
 use self::subject::Identity;
-use super::session::{HELD_UNTIL_SUCCESS, MAX_UNKNOWN_CALLS, Session, SyncError};
+use super::session::{HELD_UNTIL_SUCCESS, MAX_UNKNOWN_CALLS, Session, SyncError, kept};
 
 /// How many open operations are read at a time. Those that are held come last.
 const MAX_OPEN_OPERATIONS: usize = 2_000;
@@ -48,8 +48,31 @@ struct Run<'a> {
 
 impl Session {
     /// Makes operations that are due, at most `limit`, oldest first. Returns how many it made: none
-    /// while a person has to look at the connection.
+    /// while a person has to look at the connection, or while the account is restricted.
     pub async fn run_operations(&self, limit: usize) -> Result<usize, SyncError> {
+        if self.is_restricted.load(Ordering::Relaxed) {
+            return Ok(0);
+        }
+        self.run_open_operations(limit).await
+    }
+
+    /// Tries one operation if the account was restricted the last time. If it still is, the session makes
+    /// no other one, and reads only.
+    pub(super) async fn try_restricted(&self) -> Result<(), SyncError> {
+        if !self.is_restricted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (store, now) = (&self.context.store, self.now());
+        kept(store.release_operations(self.fence, HeldReason::Restricted, now).await?)?;
+        match self.run_open_operations(1).await {
+            Err(SyncError::Call(CallFailure::Restricted(_))) => Ok(()),
+            // There is none, so that nothing shows whether it still is.
+            Ok(0) => self.recovered_fully().await,
+            result => result.map(drop),
+        }
+    }
+
+    async fn run_open_operations(&self, limit: usize) -> Result<usize, SyncError> {
         if self.connection.is_frozen() {
             return Ok(0);
         }
@@ -111,7 +134,7 @@ impl Session {
         unknown_calls: u32,
     ) -> Result<u32, SyncError> {
         let Err(failure) = result else {
-            self.recovered().await?;
+            self.recovered_fully().await?;
             return Ok(0);
         };
         match failure {

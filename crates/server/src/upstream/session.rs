@@ -128,6 +128,8 @@ pub struct Session {
     pub(super) budget: Arc<BudgetState>,
     /// Whether it is recorded that calls succeed.
     is_recovered: AtomicBool,
+    /// Whether the provider has restricted the account, so that it makes no operation.
+    pub(super) is_restricted: AtomicBool,
     /// Whether operations may be held until calls succeed.
     pub(super) has_held_operations: AtomicBool,
     /// How many approvals its sweeps have ended.
@@ -207,6 +209,8 @@ impl Session {
         };
         let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
         let has_held_operations = AtomicBool::new(connection.degraded.is_some());
+        let degraded = connection.degraded.as_ref().map(|it| it.reason);
+        let is_restricted = AtomicBool::new(degraded == Some(DegradedReason::Restricted));
         Ok(Self {
             context: context.clone(),
             fence,
@@ -214,6 +218,7 @@ impl Session {
             upstream,
             budget,
             is_recovered: AtomicBool::default(),
+            is_restricted,
             has_held_operations,
             ended_approvals: AtomicUsize::default(),
             extended_at: Mutex::new(context.clock.now()),
@@ -280,7 +285,11 @@ impl Session {
         {
             return Ok(SyncError::NotBefore(until));
         }
-        if matches!(failure, CallFailure::Credentials(_)) && self.is_token_replaced().await? {
+        let is_about_token = matches!(failure, CallFailure::Credentials(_) | CallFailure::Gone(_));
+        if is_about_token && self.is_token_replaced().await? {
+            // The failure is that of the former token: the operation is made again with the new one.
+            let reason = HeldReason::Credentials;
+            kept(self.context.store.release_operations(self.fence, reason, now).await?)?;
             return Ok(SyncError::Call(failure));
         }
         let (reason, until) = match &failure {
@@ -303,8 +312,17 @@ impl Session {
         Ok(connection.is_some_and(|it| it.token != self.connection.token))
     }
 
-    /// Records that calls succeed again, and queues the operations that waited for it.
+    /// Records that a read has succeeded after failures. An account that is restricted can be read, too.
     pub(super) async fn recovered(&self) -> Result<(), SyncError> {
+        if self.is_restricted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.recovered_fully().await
+    }
+
+    /// Records that all calls succeed again, and queues the operations that waited for it.
+    pub(super) async fn recovered_fully(&self) -> Result<(), SyncError> {
+        self.is_restricted.store(false, Ordering::Relaxed);
         let (store, now) = (&self.context.store, self.now());
         let was_recovered = self.is_recovered.swap(true, Ordering::Relaxed);
         if !was_recovered && self.connection.degraded.is_some() {

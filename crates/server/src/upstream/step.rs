@@ -1,5 +1,7 @@
 //! One step of the work on a connection.
 
+use std::time::Duration;
+
 use galley_domain::id::AccountId;
 use galley_store::UpstreamConnection;
 use jiff::{SignedDuration, Timestamp};
@@ -30,9 +32,16 @@ pub async fn sync_connection(
 async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncError> {
     let (connection, now) = (&session.connection, context.clock.now());
     session.ask_after_rejection().await?;
+    session.try_restricted().await?;
     let wanted = context.store.templates_to_read(connection.account, MAX_READS).await?;
     session.read_and_operate(&wanted, true).await?;
-    if let Some(full) = due_sweep(connection, context.settings, now) {
+    let has_own_approvals = || context.store.has_own_approvals(connection.account);
+    let due_sweep = match due_sweep(connection, context.settings, now) {
+        // A person looks first at what a first sweep would end.
+        Some(_) if !connection.has_begun_import() && has_own_approvals().await? => None,
+        due_sweep => due_sweep,
+    };
+    if let Some(full) = due_sweep {
         session.sweep(full, true, |_| {}).await?;
         if full {
             session.inspect_token().await?;
@@ -43,7 +52,7 @@ async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncEr
     Ok(())
 }
 
-/// Whether a sweep is due, and if so, whether it reads all contents. A person begins the first one.
+/// Whether a sweep is due, and if so, whether it reads all contents.
 fn due_sweep(
     connection: &UpstreamConnection,
     settings: UpstreamSettings,
@@ -52,12 +61,13 @@ fn due_sweep(
     if let Some(running) = &connection.sweep {
         return Some(running.full);
     }
+    let interval = |it: Duration| SignedDuration::try_from(it).unwrap_or(SignedDuration::MAX);
     if !connection.has_begun_import() {
-        return None;
+        let first_at = connection.first_sweep_at(interval(settings.sweep_interval));
+        return (first_at <= now).then_some(true);
     }
-    let is_over = |since: Option<Timestamp>, interval: std::time::Duration| {
-        let interval = SignedDuration::try_from(interval).unwrap_or(SignedDuration::MAX);
-        since.is_none_or(|since| now.duration_since(since) >= interval)
+    let is_over = |since: Option<Timestamp>, it: Duration| {
+        since.is_none_or(|since| now.duration_since(since) >= interval(it))
     };
     let is_due =
         connection.sweep_wanted || is_over(connection.sweep_ended_at, settings.sweep_interval);

@@ -26,11 +26,6 @@ pub struct SweepPart {
 }
 
 impl Session {
-    /// Begins an import without a call; the service continues it, or the next command.
-    pub async fn begin_import(&self) -> Result<(), SyncError> {
-        kept(self.context.store.begin_sweep(self.fence, true, self.now()).await?).map(drop)
-    }
-
     /// Walks over all templates at the provider, with their components if `full`. Continues a sweep
     /// that was interrupted.
     pub async fn sweep(

@@ -19,7 +19,7 @@ async fn connection(connected: &Connected) -> UpstreamConnection {
 }
 
 #[tokio::test]
-async fn the_service_makes_no_sweep_before_a_person_has_begun_the_import() {
+async fn a_person_begins_a_first_sweep_that_may_end_approvals() {
     let connected = Connected::start_without_import(Review::Auto, None).await;
     let own = connected.create_with(&order("own"), Review::Auto).await;
     connected.emulator().create_named("order_1").await;
@@ -52,6 +52,24 @@ async fn the_service_makes_no_sweep_before_a_person_has_begun_the_import() {
     assert!(!connected.has_work().await);
     connected.advance(Duration::from_mins(15));
     assert!(connected.has_work().await);
+}
+
+#[tokio::test]
+async fn the_service_imports_after_an_interval_if_nothing_can_be_lost() {
+    let connected = Connected::start_without_import(Review::Auto, None).await;
+    connected.emulator().create_named("order_1").await;
+    // The provider has what is submitted.
+    connected.create(&order("new")).await;
+    connected.step().await;
+    connected.step().await;
+    assert!(!connected.has_work().await, "an operator may look first");
+    connected.advance(Duration::from_mins(15));
+    assert!(connected.has_work().await);
+    connected.step().await;
+    assert_eq!(connected.mirrored().await.len(), 2);
+    let template = connected.mirrored().await[0].template.unwrap();
+    let stored = connected.service.store.template(connected.account, template).await.unwrap();
+    assert_eq!(stored.unwrap().state.live_version(), Some(1));
 }
 
 #[tokio::test]
@@ -107,6 +125,7 @@ async fn a_service_whose_key_does_not_open_the_token_degrades_the_connection() {
 #[tokio::test]
 async fn a_check_shows_before_the_import_that_calls_succeed_again() {
     let mut connected = Connected::start_without_import(Review::Auto, None).await;
+    connected.create_with(&order("own"), Review::Auto).await;
     let right = connected.context.keyring.clone();
     connected.context.keyring = Keyring::new(None).unwrap();
     connected.try_step().await;

@@ -166,3 +166,67 @@ async fn a_token_that_is_not_accepted_for_creates_alone_degrades_the_connection_
     let events = connected.events().await;
     assert_eq!(events.iter().filter(|it| **it == "upstream.degraded").count(), 1, "{events:?}");
 }
+
+#[tokio::test]
+async fn a_failure_of_a_token_that_was_replaced_meanwhile_holds_nothing() {
+    let connected = Connected::start_without_import(Review::Auto, None).await;
+    connected.create(&order("order_paid")).await;
+    let session = connected.session().await;
+    replace_token(&connected).await;
+    refuse(&connected, "create", 190).await;
+    assert!(session.run_operations(10).await.is_err());
+    session.end().await.unwrap();
+    assert_eq!(degraded(&connected).await, None);
+    connected.clear_faults().await;
+    work(&connected, 1).await;
+    assert_eq!(connected.states().await, [Done]);
+}
+
+#[tokio::test]
+async fn a_token_that_expires_during_the_work_holds_operations_until_there_is_a_new_one() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    for name in ["order_1", "order_2"] {
+        connected.create(&order(name)).await;
+    }
+    let session = connected.session().await;
+    refuse(&connected, "create", 200).await;
+    assert_eq!(session.run_operations(1).await.unwrap(), 1, "the account can be read");
+    connected.clear_faults().await;
+    for call in ["create", "list"] {
+        refuse(&connected, call, 190).await;
+    }
+    assert!(session.run_operations(1).await.is_err());
+    session.end().await.unwrap();
+    assert_eq!(degraded(&connected).await, Some(DegradedReason::Credentials));
+    let is_forbidden: Vec<bool> =
+        connected.operations().await.iter().map(|it| it.operation.held_until.is_some()).collect();
+    assert_eq!(is_forbidden, [true, false]);
+}
+
+#[tokio::test]
+async fn an_account_that_is_restricted_is_read_and_gets_one_call_in_a_quarter_of_an_hour() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    refuse(&connected, "create", 368).await;
+    for number in 0..5 {
+        connected.create(&order(&format!("order_{number}"))).await;
+    }
+    connected.take_count(Post);
+    work(&connected, 120).await;
+    assert_eq!(connected.take_count(Post), 8);
+    assert_eq!(degraded(&connected).await, Some(DegradedReason::Restricted));
+    let told = async || {
+        let events = connected.events().await;
+        let count = |kind| events.iter().filter(|it| **it == kind).count();
+        (count("upstream.degraded"), count("upstream.recovered"))
+    };
+    assert_eq!(told().await, (1, 0));
+    let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
+    let swept_before = connected.service.clock.now().duration_since(connection.swept_at.unwrap());
+    assert!(swept_before < SignedDuration::from_mins(31), "{swept_before}");
+    connected.clear_faults().await;
+    work(&connected, 20).await;
+    assert_eq!(connected.states().await, [Done; 5]);
+    assert_eq!((degraded(&connected).await, told().await), (None, (1, 1)));
+}

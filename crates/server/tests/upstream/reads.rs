@@ -89,7 +89,8 @@ async fn a_template_that_the_token_may_not_read_stops_neither_other_reads_nor_sw
     connected.advance(POSTPONED);
     connected.step().await;
     assert_eq!(degraded(&connected).await, None);
-    assert_eq!(status(&connected, &ids[1]).await, Status::Approved);
+    let statuses = [status(&connected, &ids[0]).await, status(&connected, &ids[1]).await];
+    assert_eq!(statuses, [Status::Pending, Status::Approved]);
     let connection = connected.service.store.connection(connected.account).await.unwrap();
     assert_eq!(connection.unwrap().swept_at, Some(connected.service.clock.now()));
     assert!(!connected.events().await.contains(&"upstream.degraded"));

@@ -12,8 +12,8 @@ mod sweep;
 
 pub(crate) use self::{
     connection::{
-        CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, WORK_COLUMNS,
-        connect_refusal, connection, stored_error,
+        CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, connect_refusal,
+        connection, stored_error, work_columns,
     },
     content::KeptSamples,
     hints::{HintedTemplates, next_dirty},

@@ -33,8 +33,8 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, UNSEEN, WORK_COLUMNS, connect_refusal,
-            connection as decode,
+            CONNECTION_COLUMNS, ConnectionWork, UNPROVIDED, UNSEEN, connect_refusal,
+            connection as decode, work_columns,
         },
     },
 };
@@ -101,9 +101,10 @@ impl UpstreamStore for PostgresStore {
         calls_per_hour: u32,
     ) -> Result<UpstreamWork, StoreError> {
         let statement = format!(
-            "SELECT {CONNECTION_COLUMNS}, {WORK_COLUMNS} FROM upstream u JOIN account a \
+            "SELECT {CONNECTION_COLUMNS}, {} FROM upstream u JOIN account a \
              ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
-             ORDER BY u.account_id"
+             ORDER BY u.account_id",
+            work_columns()
         );
         let mut work = UpstreamWork::default();
         for row in &self.pools.acquire_slow().await?.query(&statement, &[]).await? {
@@ -203,6 +204,13 @@ impl UpstreamStore for PostgresStore {
         at: Timestamp,
     ) -> Result<Fenced<usize>, StoreError> {
         transact!(self, tx => sweeps::withdraw_approvals(tx, fence, at))
+    }
+
+    async fn has_own_approvals(&self, account: AccountId) -> Result<bool, StoreError> {
+        let query =
+            format!("SELECT 1 FROM template WHERE account_id = $1 AND {UNPROVIDED} LIMIT 1");
+        let found = self.pools.acquire().await?.query(&query, &[&key(account.get())]).await?;
+        Ok(!found.is_empty())
     }
 
     async fn templates_to_read(

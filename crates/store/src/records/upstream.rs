@@ -4,7 +4,7 @@ use galley_domain::{
     id::AccountId,
     upstream::{CallBudget, CallKind, ProviderError, SweepProgress, sweep::SWEEPS_UNTIL_GONE},
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{Author, SecretHash, StoredSecret};
 
@@ -150,11 +150,15 @@ impl UpstreamConnection {
             || budget.take(kind, at).is_err()
     }
 
-    /// Whether its first sweep has begun, which a person begins. Before, the service makes none,
-    /// because a sweep ends approvals of templates that the provider does not have: the operator looks
-    /// first.
+    /// Whether its first sweep has begun.
     pub fn has_begun_import(&self) -> bool {
         self.sweep.is_some() || self.sweep_ended_at.is_some()
+    }
+
+    /// When the service begins the first sweep, if no person has and it ends no approvals. A webhook does
+    /// not hasten it: the operator looks at the account first.
+    pub fn first_sweep_at(&self, sweep_interval: SignedDuration) -> Timestamp {
+        self.connected_at.checked_add(sweep_interval).unwrap_or(Timestamp::MAX)
     }
 
     /// Whether a template that the mirror does not have is not at the provider, either: a sweep has

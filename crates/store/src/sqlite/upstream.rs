@@ -32,8 +32,8 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, UNSEEN, WORK_COLUMNS, connect_refusal,
-            connection as decode,
+            CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection as decode,
+            work_columns,
         },
     },
 };
@@ -206,6 +206,10 @@ impl UpstreamStore for SqliteStore {
         at: Timestamp,
     ) -> Result<Fenced<usize>, StoreError> {
         self.writer.write(move |batch| sweeps::withdraw_approvals(batch, fence, at)).await
+    }
+
+    async fn has_own_approvals(&self, account: AccountId) -> Result<bool, StoreError> {
+        self.readers.read(|connection| sweeps::has_own_approvals(connection, account))
     }
 
     async fn templates_to_read(
@@ -446,9 +450,10 @@ fn with_work(
     calls_per_hour: u32,
 ) -> Result<UpstreamWork, StoreError> {
     let mut query = connection.prepare_cached(&format!(
-        "SELECT {CONNECTION_COLUMNS}, {WORK_COLUMNS} FROM upstream u JOIN account a \
+        "SELECT {CONNECTION_COLUMNS}, {} FROM upstream u JOIN account a \
          ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
-         ORDER BY u.account_id"
+         ORDER BY u.account_id",
+        work_columns()
     ))?;
     let mut rows = query.query([])?;
     let mut work = UpstreamWork::default();

@@ -76,7 +76,7 @@ const READING: &str = "account accounts active_tokens audit_entries check_clock 
     accounts_with_due_steps emulated_app emulator_clock endpoints_with_statuses faults messages review_rules \
     webhook webhooks webhooks_with_work connection connection_by_hook connections \
     connections_to connections_with_work mirror_counts mirror_of mirrored mirrored_document mirrored_template newest_operation open_operations operation operation_template operations \
-    operations_of templates_to_read";
+    operations_of templates_to_read has_own_approvals";
 
 /// Methods of emulator accounts, which are for tests only.
 const EMULATOR: &str = "add_message apply_due_steps change_clock create_fault decide_fault \

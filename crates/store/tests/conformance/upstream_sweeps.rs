@@ -250,7 +250,7 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
 }
 
-pub(crate) async fn a_person_begins_the_first_sweep(store: &Shared) {
+pub(crate) async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let work = async |at| {
@@ -258,20 +258,28 @@ pub(crate) async fn a_person_begins_the_first_sweep(store: &Shared) {
         store.connections_with_work(noon(at), interval, 200).await.unwrap()
     };
     done(store.release_connection(fence).await.unwrap());
-    assert_eq!(work(1).await, UpstreamWork::default(), "nothing is due");
+    let now = UpstreamWork { now: vec![account], next_at: None };
+    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(15 * MINUTE)) };
+    assert_eq!(work(1).await, later, "nothing can be lost");
     let body = br#"{"object":"whatsapp_business_account","entry":[{"id":"900","changes":[
         {"field":"message_template_status_update","value":{"message_template_id":8}}]}]}"#;
     let hints = read_hook(body, "900").unwrap();
     assert_eq!(store.record_hints(account, hints, noon(2)).await.unwrap().unknown, 1);
-    assert_eq!(work(HOUR).await, UpstreamWork::default(), "a webhook begins no import");
+    assert_eq!(work(61).await, later, "a webhook does not hasten the first sweep");
+    assert_eq!(work(15 * MINUTE).await, now);
+    assert!(!store.has_own_approvals(account).await.unwrap());
+
+    create(store, submitted(account, "pending", Review::Manual)).await;
+    assert!(!store.has_own_approvals(account).await.unwrap());
+    create(store, submitted(account, "approved", Review::Auto)).await;
+    assert!(store.has_own_approvals(account).await.unwrap());
+    assert_eq!(work(HOUR).await, UpstreamWork::default(), "a person looks first");
 
     let fence = lease(store, account).await;
     let degraded = Some((DegradedReason::Credentials, Some(noon(15 * MINUTE)), None));
     done(store.set_degraded(fence, degraded, noon(3)).await.unwrap());
     done(store.release_connection(fence).await.unwrap());
-    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(15 * MINUTE)) };
     assert_eq!(work(4).await, later, "a check shows that calls succeed");
-    let now = UpstreamWork { now: vec![account], next_at: None };
     assert_eq!(work(15 * MINUTE).await, now);
 
     let fence = lease(store, account).await;

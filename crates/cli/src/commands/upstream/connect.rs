@@ -13,7 +13,7 @@ use galley_server::{
     upstream::{Dialect, SyncError, check_secrets, check_token, name_provider_setting},
 };
 use galley_store::{
-    Account, ConnectOutcome, ConnectionChange, ListQuery, NewConnection, SecretHash, StoredSecret,
+    Account, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, StoredSecret,
     UpstreamConnection,
 };
 
@@ -69,15 +69,6 @@ impl UpstreamCommands<'_> {
         self.print_hook(&hook_token, &status::import_steps(&account));
         // Until then, a running service would approve templates itself, which the provider never gets.
         tokio::time::sleep(CHANGES_KNOWN_WITHIN).await;
-        // An account without templates has no approval that an import could end.
-        let templates = self.context.store.list(ListQuery::new(account.id, 1)).await?.templates;
-        if templates.is_empty() {
-            let session = self.lease(&account).await?;
-            if !session.connection.has_begun_import() {
-                session.begin_import().await?;
-            }
-            session.end().await?;
-        }
         Ok(())
     }
 

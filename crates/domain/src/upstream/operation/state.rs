@@ -45,7 +45,7 @@ impl OperationKind {
 string_enum!(
     /// Why an operation is held.
     HeldReason {
-        /// The budget of calls is used up.
+        /// The budget of calls is used up, or many calls of the operation had no effect.
         Throttle "throttle",
         /// The provider does not accept the token, or does not allow the call with it. A new token
         /// ends it.

@@ -65,13 +65,13 @@ impl Session {
         error: ProviderError,
         of_call: fn(ProviderError) -> CallFailure,
     ) -> Result<CallFailure, SyncError> {
-        if self.was_readable() {
-            return Ok(of_call(error));
-        }
-        // Without a valid token, no answer is to be expected. If the account can be read all the same,
-        // the next session learns it.
-        if error.is_about_token() {
-            return Ok(CallFailure::Credentials(error));
+        match (error.is_about_token(), self.was_readable()) {
+            (false, true) => return Ok(of_call(error)),
+            // Without a valid token, no answer is to be expected. If the account can be read all the
+            // same, the next session learns it.
+            (true, false) => return Ok(CallFailure::Credentials(error)),
+            // The token may have become invalid just now.
+            (true, true) | (false, false) => {}
         }
         Ok(match self.ask_account().await?.map_err(not_looked_up) {
             Ok(()) => of_call(error),

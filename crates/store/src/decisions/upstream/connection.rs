@@ -12,6 +12,7 @@ use galley_domain::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::observe::UNPROVIDED;
 use crate::{
     Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fenced, LeaseState,
     StoreError, StoredSecret, Sweep, SweepPosition, UpstreamConnection, UpstreamWork,
@@ -41,8 +42,16 @@ impl LeaseState {
     }
 }
 
-/// Further columns that [`ConnectionWork`] reads.
-pub(crate) const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \
+/// Further columns that [`ConnectionWork`] reads. Approvals matter only before the first sweep.
+pub(crate) fn work_columns() -> String {
+    format!(
+        "{WORK_COLUMNS}, CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL THEN EXISTS \
+         (SELECT 1 FROM template WHERE account_id = u.account_id AND {UNPROVIDED}) ELSE false END \
+         AS has_own_approvals"
+    )
+}
+
+const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \
      t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, EXISTS (SELECT 1 FROM upstream_template t \
      WHERE t.account_id = u.account_id AND t.gone_at IS NULL AND t.missing > 0 AND \
      t.missing >= 2 AND t.dirty_at IS NULL) AS is_missing, \
@@ -153,10 +162,12 @@ pub(crate) struct ConnectionWork {
     connection: UpstreamConnection,
     read_at: Option<Timestamp>,
     operation_at: Option<Timestamp>,
+    /// Whether a first sweep may end approvals.
+    has_own_approvals: bool,
 }
 
 impl ConnectionWork {
-    /// Reads a row with [`CONNECTION_COLUMNS`] and [`WORK_COLUMNS`].
+    /// Reads a row with [`CONNECTION_COLUMNS`] and [`work_columns`].
     pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
         let connection = connection(row)?;
         let is_missing: bool = row.value("is_missing")?;
@@ -165,7 +176,8 @@ impl ConnectionWork {
         let read_at = if is_missing { Some(Timestamp::UNIX_EPOCH) } else { dirty_at };
         let operation_at = row.optional_timestamp("operation_at")?;
         let operation_at = operation_at.filter(|_| !connection.is_frozen());
-        Ok(Self { connection, read_at, operation_at })
+        let has_own_approvals = row.value("has_own_approvals")?;
+        Ok(Self { connection, read_at, operation_at, has_own_approvals })
     }
 
     /// When its next work is due; `None` if it has none.
@@ -185,11 +197,13 @@ impl ConnectionWork {
         let sweep_at = match (&connection.sweep, connection.sweep_ended_at) {
             (Some(_), _) => Some(at),
             (None, Some(end)) => Some(end.checked_add(interval).unwrap_or(Timestamp::MAX)),
-            // A person begins the first sweep, even if a webhook asks for one.
-            (None, None) => None,
+            (None, None) => {
+                let first = connection.first_sweep_at(sweep_interval);
+                (!self.has_own_approvals).then_some(first)
+            }
         };
         // Where no sweep shows it, a check shows whether calls succeed again.
-        let is_checked = sweep_at.is_none() && connection.degraded.is_some();
+        let is_checked = !connection.has_begun_import() && connection.degraded.is_some();
         let page_at = budget.take_for_sweep(CallKind::Page, at).err();
         let call_at = budget.take(CallKind::Read, at).err();
         let later =

@@ -141,8 +141,9 @@ pub(super) async fn withdraw_approvals(
     if !connected.has_seen_all() {
         return Ok(Fenced::Done(0));
     }
-    let statement =
-        format!("SELECT id FROM template WHERE {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}");
+    let statement = format!(
+        "SELECT id FROM template WHERE account_id = $1 AND {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+    );
     let rows = transaction.query(&statement, &[&key(account.get())]).await?;
     for row in &rows {
         if let Some(local) = templates::one_in(transaction, account, template_id(row, 0)?).await?

@@ -1,6 +1,6 @@
 //! SQL for sweeps.
 
-use galley_domain::template::lifecycle::EventType;
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -142,7 +142,7 @@ pub(super) fn withdraw_approvals(
     let mut ids = Vec::new();
     {
         let mut query = batch.connection().prepare_cached(&format!(
-            "SELECT id FROM template WHERE {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+            "SELECT id FROM template WHERE account_id = $1 AND {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
         ))?;
         let mut rows = query.query([key(account.get())])?;
         while let Some(row) = rows.next()? {
@@ -157,4 +157,14 @@ pub(super) fn withdraw_approvals(
         }
     }
     Ok(Fenced::Done(ids.len()))
+}
+
+pub(super) fn has_own_approvals(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<bool, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT 1 FROM template WHERE account_id = $1 AND {UNPROVIDED} LIMIT 1"
+    ))?;
+    Ok(query.exists([key(account.get())])?)
 }

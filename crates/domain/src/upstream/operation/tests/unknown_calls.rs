@@ -42,6 +42,8 @@ fn a_call_that_never_tells_its_outcome_is_made_once_an_hour_in_the_end() {
             operation = probed(&probing, no_effect(kind));
             let held = OperationState::Held(HeldReason::Throttle);
             assert_eq!((operation.state, operation.unknown_calls), (held, calls));
+            let message = &operation.error.as_ref().unwrap().message;
+            assert_eq!(message, "10 calls told nothing, and had no effect.");
             let until = at + SignedDuration::from_hours(1);
             assert_eq!(operation.held_until, Some(until), "{kind:?}");
             assert!(!operation.is_due(until - SignedDuration::from_secs(1)));

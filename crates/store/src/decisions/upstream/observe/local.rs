@@ -179,9 +179,10 @@ impl LocalChange {
     }
 }
 
-/// The templates of an account (`$1`) that lose their approval, as an SQL condition: neither the mirror
-/// nor an open operation knows them, although the provider has listed all of its templates.
-pub(crate) const UNPROVIDED: &str = "account_id = $1 AND claim IS NOT NULL AND \
+/// The templates of a connected account that are approved, and that neither the mirror nor an open
+/// operation knows, as an SQL condition. They lose their approval when the provider has listed all of its
+/// templates.
+pub(crate) const UNPROVIDED: &str = "claim IS NOT NULL AND \
      (status = 'APPROVED' OR live_version IS NOT NULL) AND NOT EXISTS (SELECT 1 \
      FROM upstream_template m WHERE m.account_id = template.account_id AND \
      m.template_id = template.id) AND NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
@@ -245,6 +246,8 @@ fn next_state(
                 undecided => undecided,
             }
         }
+        // The provider has rejected another content than the one that it had approved.
+        None if shown.version_status == Some(Status::Rejected) => Status::Pending,
         _ => shown.version_status.unwrap_or(before.newest_status),
     };
     let approved_version = match shown.version_status {

@@ -161,8 +161,12 @@ fn a_version_that_the_provider_has_decided_on_keeps_the_status_there_after_drift
     assert_eq!(decision, Some(NewDecision::Made(None)), "the provider had approved it");
     let local = StoredTemplate { decided_by: Some(Actor::Service), ..after(&local, &edited) };
     assert_eq!(local.state.newest_status, Status::Pending);
+    let rejected = remote("REJECTED", "foreign");
+    let rejected = observe(&rejected, Some(&edited.row), Some(&local), Source::Read(None));
+    let local = after(&local, &rejected);
+    assert_eq!(local.state.newest_status, Status::Pending, "another content was rejected");
     let approved = remote("APPROVED", "foreign");
-    let approved = observe(&approved, Some(&edited.row), Some(&local), Source::Read(None));
+    let approved = observe(&approved, Some(&rejected.row), Some(&local), Source::Read(None));
     let local = after(&local, &approved);
     assert_eq!(local.state.newest_status, Status::Approved);
     assert_eq!(local.state.live_version(), None);
