@@ -19,6 +19,7 @@ mod waker;
 pub use ask::{Checked, Walked, check_token};
 pub use galley_upstream::{CheckReport, Dialect, DialectError, TokenInfo};
 pub(crate) use metering::metered;
+pub use operations::SUBMISSION_WAIT;
 pub use samples::SampleSettings;
 pub use secrets::{SealedSecret, SecretError, check_secrets};
 pub use session::{Begun, Session, SyncError, UpstreamContext, UpstreamSettings};

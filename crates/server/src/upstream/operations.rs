@@ -16,13 +16,18 @@ mod subject;
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::atomic::Ordering,
+    time::Duration,
 };
 
 use galley_domain::upstream::{CallFailure, CallKind, HeldReason, OperationKind, OperationState};
 use galley_store::StoredOperation;
+use jiff::SignedDuration;
 
 use self::subject::Identity;
 use super::session::{HELD_UNTIL_SUCCESS, MAX_UNKNOWN_CALLS, Session, SyncError, kept};
+
+/// How long a request waits for its operation, and for what the provider shows after it.
+pub const SUBMISSION_WAIT: Duration = Duration::from_secs(10);
 
 /// How many open operations are read at a time. Those that are held come last.
 const MAX_OPEN_OPERATIONS: usize = 2_000;
@@ -66,8 +71,11 @@ impl Session {
         kept(store.release_operations(self.fence, HeldReason::Restricted, now).await?)?;
         match self.run_open_operations(1).await {
             Err(SyncError::Call(CallFailure::Restricted(_))) => Ok(()),
-            // There is none, so that nothing shows whether it still is.
-            Ok(0) => self.recovered_fully().await,
+            // There is none, so that a read has to show whether calls succeed.
+            Ok(0) => {
+                self.is_restricted.store(false, Ordering::Relaxed);
+                Ok(())
+            }
             result => result.map(drop),
         }
     }
@@ -118,12 +126,22 @@ impl Session {
             }
             made += 1;
             self.extend().await?;
-            if let Some(after) = after.filter(|it| it.operation.state == OperationState::Done) {
+            if let Some(after) = after.filter(|it| self.is_read_at_once(it)) {
                 self.read_after_call(after.template).await?;
                 self.context.waker.operation_moved();
             }
         }
         Ok(made)
+    }
+
+    /// Whether what the provider shows after an operation is read at once: a request may wait for it, or
+    /// the operation has no other effect here. Other templates are read together, later: a read in the
+    /// second of a change has to be repeated.
+    fn is_read_at_once(&self, operation: &StoredOperation) -> bool {
+        let wait = SignedDuration::try_from(SUBMISSION_WAIT).unwrap_or_default();
+        let is_awaited = self.now().duration_since(operation.created_at) <= wait;
+        operation.operation.state == OperationState::Done
+            && (is_awaited || operation.operation.kind.is_archiving())
     }
 
     /// Ends the run if a failure is about the connection, not about the operation. Returns how many

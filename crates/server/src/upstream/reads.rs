@@ -8,9 +8,12 @@ use galley_domain::{
 };
 use galley_store::{MirroredTemplate, ToRead};
 use galley_upstream::Upstream as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::session::{MAX_UNKNOWN_CALLS, Session, SyncError, kept};
+
+/// A new template that the provider does not show is read again after this time.
+const VISIBLE_WITHIN: SignedDuration = SignedDuration::from_secs(30);
 
 /// What a failed read means for the other reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Session {
                 Ok(()) => self.unknown_reads.store(0, Ordering::Relaxed),
                 Err(failure) => {
                     self.assess_read(id, failure).await?;
-                    self.postpone_read(id, *dirty_at).await?;
+                    self.postpone_read(id, *dirty_at, PROBE_INTERVAL).await?;
                 }
             }
             self.extend().await?;
@@ -66,10 +69,17 @@ impl Session {
         let is_due = |row: &MirroredTemplate| row.dirty_at.is_some_and(|dirty_at| dirty_at <= now);
         let row = rows.into_iter().find(MirroredTemplate::is_present).filter(is_due);
         let Some(row) = row else { return Ok(()) };
-        if let Err(failure) = self.read_template(&row.id, row.dirty_at).await? {
-            self.assess_read(&row.id, failure).await?;
+        match self.while_leased(self.upstream.read(&row.id)).await? {
+            Ok(template) => {
+                self.unknown_reads.store(0, Ordering::Relaxed);
+                self.record_read(template, row.dirty_at).await
+            }
+            // The provider may show a new template a moment later.
+            Err(CallFailure::Gone(_)) => {
+                self.postpone_read(&row.id, row.dirty_at, VISIBLE_WITHIN).await
+            }
+            Err(failure) => self.assess_read(&row.id, failure).await,
         }
-        Ok(())
     }
 
     /// Ends the work if a read has failed because of the connection.
@@ -91,8 +101,9 @@ impl Session {
         &self,
         id: &RemoteId,
         dirty_at: Option<Timestamp>,
+        pause: SignedDuration,
     ) -> Result<(), SyncError> {
-        let until = self.now().checked_add(PROBE_INTERVAL).unwrap_or(Timestamp::MAX);
+        let until = self.now().checked_add(pause).unwrap_or(Timestamp::MAX);
         let store = &self.context.store;
         kept(store.postpone_read(self.fence, id.clone(), dirty_at, until).await?)
     }
@@ -125,7 +136,6 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use galley_domain::upstream::ProviderError;
-    use jiff::SignedDuration;
 
     use super::*;
 

@@ -299,6 +299,10 @@ impl Session {
                 (DegradedReason::Credentials, later(PROBE_INTERVAL))
             }
             CallFailure::Restricted(_) => (DegradedReason::Restricted, later(PROBE_INTERVAL)),
+            // The next session begins with one operation, as this one did.
+            _ if self.is_restricted.load(Ordering::Relaxed) => {
+                (DegradedReason::Restricted, later(PROBE_INTERVAL))
+            }
             _ => (DegradedReason::Unreachable, later(UNREACHABLE_REST)),
         };
         let degraded = Some((reason, Some(until), Some(failure.to_error())));
@@ -307,7 +311,7 @@ impl Session {
     }
 
     /// Whether a person has replaced the token since the session began.
-    async fn is_token_replaced(&self) -> Result<bool, SyncError> {
+    pub(super) async fn is_token_replaced(&self) -> Result<bool, SyncError> {
         let connection = self.context.store.connection(self.connection.account).await?;
         Ok(connection.is_some_and(|it| it.token != self.connection.token))
     }

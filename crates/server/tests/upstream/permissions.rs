@@ -37,6 +37,13 @@ async fn replace_token(connected: &Connected) {
     assert!(store.change_connection(connected.account, change, by).await.unwrap());
 }
 
+/// How often it was told that calls fail, and that they succeed again.
+async fn told(connected: &Connected) -> (usize, usize) {
+    let events = connected.events().await;
+    let count = |kind| events.iter().filter(|it| **it == kind).count();
+    (count("upstream.degraded"), count("upstream.recovered"))
+}
+
 /// Does what is due in so many minutes.
 async fn work(connected: &Connected, minutes: usize) {
     for _ in 0..minutes {
@@ -169,17 +176,19 @@ async fn a_token_that_is_not_accepted_for_creates_alone_degrades_the_connection_
 
 #[tokio::test]
 async fn a_failure_of_a_token_that_was_replaced_meanwhile_holds_nothing() {
-    let connected = Connected::start_without_import(Review::Auto, None).await;
-    connected.create(&order("order_paid")).await;
-    let session = connected.session().await;
-    replace_token(&connected).await;
-    refuse(&connected, "create", 190).await;
-    assert!(session.run_operations(10).await.is_err());
-    session.end().await.unwrap();
-    assert_eq!(degraded(&connected).await, None);
-    connected.clear_faults().await;
-    work(&connected, 1).await;
-    assert_eq!(connected.states().await, [Done]);
+    for code in [190, 200] {
+        let connected = Connected::start_without_import(Review::Auto, None).await;
+        connected.create(&order("order_paid")).await;
+        let session = connected.session().await;
+        replace_token(&connected).await;
+        refuse(&connected, "create", code).await;
+        assert!(session.run_operations(10).await.is_err());
+        session.end().await.unwrap();
+        assert_eq!(degraded(&connected).await, None);
+        connected.clear_faults().await;
+        work(&connected, 1).await;
+        assert_eq!(connected.states().await, [Done], "{code}");
+    }
 }
 
 #[tokio::test]
@@ -216,17 +225,25 @@ async fn an_account_that_is_restricted_is_read_and_gets_one_call_in_a_quarter_of
     work(&connected, 120).await;
     assert_eq!(connected.take_count(Post), 8);
     assert_eq!(degraded(&connected).await, Some(DegradedReason::Restricted));
-    let told = async || {
-        let events = connected.events().await;
-        let count = |kind| events.iter().filter(|it| **it == kind).count();
-        (count("upstream.degraded"), count("upstream.recovered"))
-    };
-    assert_eq!(told().await, (1, 0));
+    assert_eq!(told(&connected).await, (1, 0));
     let connection = connected.service.store.connection(connected.account).await.unwrap().unwrap();
     let swept_before = connected.service.clock.now().duration_since(connection.swept_at.unwrap());
     assert!(swept_before < SignedDuration::from_mins(31), "{swept_before}");
     connected.clear_faults().await;
     work(&connected, 20).await;
     assert_eq!(connected.states().await, [Done; 5]);
-    assert_eq!((degraded(&connected).await, told().await), (None, (1, 1)));
+    assert_eq!((degraded(&connected).await, told(&connected).await), (None, (1, 1)));
+}
+
+#[tokio::test]
+async fn an_account_whose_reads_are_restricted_is_told_of_once() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    refuse(&connected, "list", 368).await;
+    work(&connected, 120).await;
+    assert_eq!(degraded(&connected).await, Some(DegradedReason::Restricted));
+    assert_eq!(told(&connected).await, (1, 0));
+    connected.clear_faults().await;
+    work(&connected, 20).await;
+    assert_eq!((degraded(&connected).await, told(&connected).await), (None, (1, 1)));
 }

@@ -14,6 +14,7 @@ use galley_store::{DegradedReason, MirroredTemplate};
 use serde_json::json;
 
 use super::connected::Connected;
+use crate::sandbox::emulator::order;
 
 /// When the read of a template that failed is due again.
 const POSTPONED: Duration = Duration::from_secs(15 * 60 + 1);
@@ -176,4 +177,39 @@ async fn a_provider_that_answers_no_read_counts_as_unreachable() {
         assert_eq!(status(&connected, id).await, Status::Approved, "{id}");
     }
     assert_eq!(degraded(&connected).await, None);
+}
+
+#[tokio::test]
+async fn a_template_that_the_provider_shows_a_moment_after_its_create_is_read_again() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    connected.rewrite(|_, body| {
+        if body.get("name").is_some() {
+            *body = json!({"error": {"code": 100, "error_subcode": 33, "message": "Unknown"}});
+        }
+    });
+    connected.create(&order("order_paid")).await;
+    connected.step().await;
+    let (mirrored, stored) = connected.only_template().await;
+    assert_eq!((mirrored.gone_at, mirrored.missing), (None, 0));
+    assert_eq!(stored.state.status(), Status::Pending);
+    connected.rewrite(|_, _| {});
+    connected.advance(Duration::from_secs(31));
+    connected.step().await;
+    assert_eq!(connected.only_template().await.1.state.status(), Status::Approved);
+}
+
+#[tokio::test]
+async fn a_template_is_read_at_once_while_a_request_waits_for_it() {
+    for (age, reads) in [(0, 1), (10, 1), (11, 0)] {
+        let connected = Connected::start().await;
+        connected.step().await;
+        connected.create(&order("order_paid")).await;
+        connected.advance(Duration::from_secs(age));
+        let session = connected.session().await;
+        connected.take_calls();
+        assert_eq!(session.run_operations(10).await.unwrap(), 1);
+        session.end().await.unwrap();
+        assert_eq!(connected.take_calls(), 1 + reads, "{age}");
+    }
 }

@@ -13,11 +13,14 @@ mod sweep;
 pub(crate) use self::{
     connection::{
         CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, connect_refusal,
-        connection, stored_error, work_columns,
+        connection, first_sweep_times, stored_error, work_columns,
     },
     content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
-    observe::{Import, LocalChange, Observation, Observed, Source, UNPROVIDED, absent, postponed},
+    observe::{
+        Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT, absent,
+        postponed,
+    },
     operation::{
         DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
         SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,

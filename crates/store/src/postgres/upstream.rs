@@ -33,8 +33,8 @@ use crate::{
     decisions::{
         audit::AuditedChange,
         upstream::{
-            CONNECTION_COLUMNS, ConnectionWork, UNPROVIDED, UNSEEN, connect_refusal,
-            connection as decode, work_columns,
+            CONNECTION_COLUMNS, ConnectionWork, OWN_APPROVALS, UNSEEN, connect_refusal,
+            connection as decode, first_sweep_times, work_columns,
         },
     },
 };
@@ -106,8 +106,10 @@ impl UpstreamStore for PostgresStore {
              ORDER BY u.account_id",
             work_columns()
         );
+        let [at_millis, connected_by] = first_sweep_times(at, sweep_interval);
+        let values: Values<'_> = &[&at_millis, &connected_by];
         let mut work = UpstreamWork::default();
-        for row in &self.pools.acquire_slow().await?.query(&statement, &[]).await? {
+        for row in &self.pools.acquire_slow().await?.query(&statement, values).await? {
             work.add(&ConnectionWork::read(row)?, at, sweep_interval, calls_per_hour);
         }
         Ok(work)
@@ -208,7 +210,7 @@ impl UpstreamStore for PostgresStore {
 
     async fn has_own_approvals(&self, account: AccountId) -> Result<bool, StoreError> {
         let query =
-            format!("SELECT 1 FROM template WHERE account_id = $1 AND {UNPROVIDED} LIMIT 1");
+            format!("SELECT 1 FROM template WHERE account_id = $1 AND {OWN_APPROVALS} LIMIT 1");
         let found = self.pools.acquire().await?.query(&query, &[&key(account.get())]).await?;
         Ok(!found.is_empty())
     }

@@ -33,7 +33,7 @@ use crate::{
         audit::AuditedChange,
         upstream::{
             CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection as decode,
-            work_columns,
+            first_sweep_times, work_columns,
         },
     },
 };
@@ -455,7 +455,7 @@ fn with_work(
          ORDER BY u.account_id",
         work_columns()
     ))?;
-    let mut rows = query.query([])?;
+    let mut rows = query.query(first_sweep_times(at, sweep_interval))?;
     let mut work = UpstreamWork::default();
     while let Some(row) = rows.next()? {
         work.add(&ConnectionWork::read(row)?, at, sweep_interval, calls_per_hour);

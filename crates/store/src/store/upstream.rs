@@ -158,8 +158,8 @@ pub trait UpstreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Fenced<usize>, StoreError>;
 
-    /// Whether the account has approved templates that neither the mirror nor an operation knows: a first
-    /// sweep may end their approval.
+    /// Whether the account has approved templates that the mirror does not know: a first sweep may end
+    /// their approval.
     async fn has_own_approvals(&self, account: AccountId) -> Result<bool, StoreError>;
 
     /// The templates to read at the provider, at most `limit`: those of which something may have

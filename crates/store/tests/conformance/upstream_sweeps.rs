@@ -271,8 +271,13 @@ pub(crate) async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: 
 
     create(store, submitted(account, "pending", Review::Manual)).await;
     assert!(!store.has_own_approvals(account).await.unwrap());
-    create(store, submitted(account, "approved", Review::Auto)).await;
+    let approved = create(store, submitted(account, "approved", Review::Auto)).await;
     assert!(store.has_own_approvals(account).await.unwrap());
+    let submit = changing(account, approved, Review::Provider);
+    store.act_upstream(submit, UpstreamAction::Submit).await.unwrap();
+    assert!(store.has_own_approvals(account).await.unwrap(), "it is not at the provider yet");
+    let by = Author::operator(noon(2));
+    assert_eq!(store.abandon_operations(account, approved, by).await.unwrap(), 1);
     assert_eq!(work(HOUR).await, UpstreamWork::default(), "a person looks first");
 
     let fence = lease(store, account).await;

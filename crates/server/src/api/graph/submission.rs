@@ -19,10 +19,8 @@ use crate::{
     },
     app::App,
     json_writer::ObjectWriter,
+    upstream::SUBMISSION_WAIT,
 };
-
-/// How long a request waits for the provider.
-const SUBMISSION_WAIT: Duration = Duration::from_secs(10);
 
 /// Interval at which a request reads its operation, in case another process makes it.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

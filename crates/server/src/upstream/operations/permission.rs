@@ -65,6 +65,10 @@ impl Session {
         error: ProviderError,
         of_call: fn(ProviderError) -> CallFailure,
     ) -> Result<CallFailure, SyncError> {
+        // The failure is that of the former token.
+        if self.is_token_replaced().await? {
+            return Ok(CallFailure::Credentials(error));
+        }
         match (error.is_about_token(), self.was_readable()) {
             (false, true) => return Ok(of_call(error)),
             // Without a valid token, no answer is to be expected. If the account can be read all the

@@ -12,7 +12,7 @@ use galley_domain::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::observe::UNPROVIDED;
+use super::observe::OWN_APPROVALS;
 use crate::{
     Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fenced, LeaseState,
     StoreError, StoredSecret, Sweep, SweepPosition, UpstreamConnection, UpstreamWork,
@@ -42,13 +42,21 @@ impl LeaseState {
     }
 }
 
-/// Further columns that [`ConnectionWork`] reads. Approvals matter only before the first sweep.
+/// Further columns that [`ConnectionWork`] reads, with `$1` as the time, and `$2` as the time at which
+/// connections were made whose first sweep is due now. Only then approvals are looked for.
 pub(crate) fn work_columns() -> String {
     format!(
-        "{WORK_COLUMNS}, CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL THEN EXISTS \
-         (SELECT 1 FROM template WHERE account_id = u.account_id AND {UNPROVIDED}) ELSE false END \
+        "{WORK_COLUMNS}, CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL AND \
+         u.connected_at <= $2 AND (u.degraded_until IS NULL OR u.degraded_until <= $1) THEN EXISTS \
+         (SELECT 1 FROM template WHERE account_id = u.account_id AND {OWN_APPROVALS}) ELSE false END \
          AS has_own_approvals"
     )
+}
+
+/// The values of [`work_columns`].
+pub(crate) fn first_sweep_times(at: Timestamp, sweep_interval: SignedDuration) -> [i64; 2] {
+    let connected_by = at.checked_sub(sweep_interval).unwrap_or(Timestamp::MIN);
+    [at, connected_by].map(Timestamp::as_millisecond)
 }
 
 const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \

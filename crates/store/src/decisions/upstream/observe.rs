@@ -23,7 +23,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use self::local::Seen;
-pub(crate) use self::local::{LocalChange, UNPROVIDED};
+pub(crate) use self::local::{LocalChange, OWN_APPROVALS, UNSENT};
 use super::{
     content::{KeptSamples, document_key, imported_content, version_key},
     hints::{next_second, postponed_to, unsettled},

@@ -11,7 +11,8 @@ use crate::{
     Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
     SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, MISSING, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, MISSING, OWN_APPROVALS, RecordedPage, SUSPICIOUS, Source,
+        UNSENT,
     },
     postgres::{
         columns::{decode, key, millis, number, template_id},
@@ -142,7 +143,7 @@ pub(super) async fn withdraw_approvals(
         return Ok(Fenced::Done(0));
     }
     let statement = format!(
-        "SELECT id FROM template WHERE account_id = $1 AND {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+        "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} ORDER BY id LIMIT {MAX_WITHDRAWN}"
     );
     let rows = transaction.query(&statement, &[&key(account.get())]).await?;
     for row in &rows {

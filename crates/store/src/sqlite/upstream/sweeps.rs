@@ -12,7 +12,8 @@ use crate::{
     Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
     SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, MISSING, RecordedPage, SUSPICIOUS, Source, UNPROVIDED,
+        FinishedSweep, LocalChange, MISSING, OWN_APPROVALS, RecordedPage, SUSPICIOUS, Source,
+        UNSENT,
     },
     sqlite::{
         columns::{key, millis, number, template_id},
@@ -142,7 +143,7 @@ pub(super) fn withdraw_approvals(
     let mut ids = Vec::new();
     {
         let mut query = batch.connection().prepare_cached(&format!(
-            "SELECT id FROM template WHERE account_id = $1 AND {UNPROVIDED} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+            "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} ORDER BY id LIMIT {MAX_WITHDRAWN}"
         ))?;
         let mut rows = query.query([key(account.get())])?;
         while let Some(row) = rows.next()? {
@@ -164,7 +165,7 @@ pub(super) fn has_own_approvals(
     account: AccountId,
 ) -> Result<bool, StoreError> {
     let mut query = connection.prepare_cached(&format!(
-        "SELECT 1 FROM template WHERE account_id = $1 AND {UNPROVIDED} LIMIT 1"
+        "SELECT 1 FROM template WHERE account_id = $1 AND {OWN_APPROVALS} LIMIT 1"
     ))?;
     Ok(query.exists([key(account.get())])?)
 }

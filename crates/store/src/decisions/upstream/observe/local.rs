@@ -179,13 +179,16 @@ impl LocalChange {
     }
 }
 
-/// The templates of a connected account that are approved, and that neither the mirror nor an open
-/// operation knows, as an SQL condition. They lose their approval when the provider has listed all of its
-/// templates.
-pub(crate) const UNPROVIDED: &str = "claim IS NOT NULL AND \
+/// The templates of a connected account that are approved, and that the mirror does not know, as an SQL
+/// condition: the account approved them itself.
+pub(crate) const OWN_APPROVALS: &str = "claim IS NOT NULL AND \
      (status = 'APPROVED' OR live_version IS NOT NULL) AND NOT EXISTS (SELECT 1 \
      FROM upstream_template m WHERE m.account_id = template.account_id AND \
-     m.template_id = template.id) AND NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
+     m.template_id = template.id)";
+
+/// Templates that are not being sent to the provider, as an SQL condition. They lose their own approval
+/// when the provider has listed all of its templates.
+pub(crate) const UNSENT: &str = "NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
      o.account_id = template.account_id AND o.template_id = template.id AND \
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
 
