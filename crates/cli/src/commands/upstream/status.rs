@@ -16,7 +16,7 @@ pub(super) fn import_steps(account: &Account) -> String {
         "Next:\n  galley upstream check {id}             asks the provider for the account\n  \
          galley upstream import {id} --dry-run  shows what an import would do\n  \
          galley upstream import {id}            imports; the service makes sweeps from then on\n\
-         If no approval of the account can end by it, the service imports by itself after the time of \
+         If that can end no approval, the service imports by itself after the time of \
          `upstream_sweep_interval`."
     )
 }

@@ -143,7 +143,8 @@ pub(super) async fn withdraw_approvals(
         return Ok(Fenced::Done(0));
     }
     let statement = format!(
-        "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+        "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} \
+         ORDER BY id LIMIT {MAX_WITHDRAWN}"
     );
     let rows = transaction.query(&statement, &[&key(account.get())]).await?;
     for row in &rows {

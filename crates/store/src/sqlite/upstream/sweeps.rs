@@ -143,7 +143,8 @@ pub(super) fn withdraw_approvals(
     let mut ids = Vec::new();
     {
         let mut query = batch.connection().prepare_cached(&format!(
-            "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+            "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} \
+             ORDER BY id LIMIT {MAX_WITHDRAWN}"
         ))?;
         let mut rows = query.query([key(account.get())])?;
         while let Some(row) = rows.next()? {

@@ -36,7 +36,7 @@ export const upstream = {
   done: /** @type {Record<string, string>} */ ({ accept: 'The content of the provider is accepted.', acceptCategory: 'The category of the provider is accepted.', push: 'Queued.', retry: 'Queued again.', submit: 'Queued.' }),
   kind: /** @type {Record<string, string>} */ ({ create: 'Create', edit: 'Edit', delete: 'Delete', archive: 'Archive', unarchive: 'Unarchive' }),
   heldReason: /** @type {Record<string, string>} */ ({
-    throttle: 'calls rest', credentials: 'the token does not allow it', quota: 'the provider allows no edit now',
+    throttle: 'no calls for now', credentials: 'the token does not allow it', quota: 'the provider allows no edit now',
     name_lock: 'the name is locked', limit: 'the provider has too many templates', restricted: 'the provider has restricted the account',
   }),
   until: 'until',
