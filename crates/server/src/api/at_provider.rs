@@ -95,6 +95,15 @@ impl AllAtProvider {
         if !account.is_connected {
             return Ok(Self(None));
         }
+        // Requests of other accounts do not carry the space that this needs.
+        Box::pin(Self::look_up(app, account, templates)).await
+    }
+
+    async fn look_up(
+        app: &App,
+        account: &Account,
+        templates: &[(TemplateId, u64)],
+    ) -> Result<Self, Problem> {
         let mut found: HashMap<TemplateId, AtProvider> = templates
             .iter()
             .map(|(id, version)| (*id, AtProvider { version: *version, ..AtProvider::default() }))
