@@ -1,15 +1,15 @@
 //! A service that runs while an account is connected.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::upstream::{Mirror, SECRET_KEY, create, provider};
 use crate::{
-    http::{Request, TIMEOUT},
-    service::{GALLEY, Launch, command, galley_json, json_of, until},
+    http::Request,
+    service::{GALLEY, Launch, command, galley_json, json_of},
 };
 
 #[test]
-fn the_service_imports_into_an_account_without_templates() {
+fn a_running_service_leaves_the_first_look_to_a_person() {
     let dir = tempfile::tempdir().unwrap();
     let provider = provider(dir.path());
     create(&provider, &["order"]);
@@ -19,7 +19,12 @@ fn the_service_imports_into_an_account_without_templates() {
         .variable("GALLEY_SECRET_KEY", SECRET_KEY)
         .start();
     json_of(&mirror.connect(&provider, provider.member("token")));
-    until(TIMEOUT, "the service has imported", || mirror.json("status")["templates"] == 1);
+    let status = mirror.json("status");
+    assert_eq!((&status["templates"], &status["sweep_began_at"]), (&json!(0), &Value::Null));
+    mirror.json("check");
+    let imported = mirror.json("import");
+    assert_eq!((&imported["complete"], &imported["seen"]), (&json!(true), &json!(1)));
+    assert_eq!(mirror.json("status")["templates"], 1);
 }
 
 #[test]
