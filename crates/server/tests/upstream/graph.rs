@@ -182,7 +182,7 @@ async fn a_paused_connection_answers_at_once() {
     assert_eq!(connected.states().await, [OperationState::Queued]);
 }
 
-/// Much shorter than a request waits for the provider.
+/// Shorter than a request waits for the provider.
 const AT_ONCE: Duration = Duration::from_secs(8);
 
 #[tokio::test]
