@@ -193,6 +193,87 @@ async fn a_refused_request_whose_body_arrives_later_leaves_the_connection_usable
     assert!(!client.response(1_000, async || {}).await.is_empty());
 }
 
+#[tokio::test]
+async fn a_new_connection_waits_for_no_incomplete_headers_of_others() {
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let service = TestService::builder().limits(limits).start();
+    let address = service.listen().await;
+    let mut slow = Vec::new();
+    for number in 0..9 {
+        let mut client = Client::connect(address).await;
+        // On some connections, another request comes before.
+        if number % 2 == 0 {
+            client.send("GET /healthz HTTP/1.1\r\nHost: galley.test\r\n\r\n").await;
+        }
+        client.send("GET /healthz HTTP/1.1\r\nHost: ").await;
+        slow.push(client);
+    }
+    tokio::time::pause();
+    let client = Client::get(address, "/healthz").await;
+    for _ in 0..16 {
+        tokio::time::advance(Duration::from_millis(25)).await;
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+    }
+    assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
+    assert!(closed(&service, "evicted").await > 0);
+    assert_eq!(closed(&service, "header_timeout").await, 0);
+}
+
+#[tokio::test]
+async fn a_new_connection_waits_for_no_bodies_of_others() {
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let service = TestService::builder().limits(limits).start();
+    let address = service.listen().await;
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut client = Client::connect(address).await;
+        let head = "POST /console/session HTTP/1.1\r\nHost: galley.test\r\n\
+                    Sec-Fetch-Site: same-origin\r\nContent-Length: 10\r\n\r\n{";
+        client.send(head).await;
+        slow.push(client);
+    }
+    tokio::time::pause();
+    let client = Client::get(address, "/healthz").await;
+    for _ in 0..16 {
+        tokio::time::advance(Duration::from_millis(25)).await;
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+    }
+    assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
+    assert!(closed(&service, "evicted").await > 0);
+}
+
+#[tokio::test]
+async fn a_new_connection_waits_for_no_responses_that_others_do_not_read() {
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let service = TestService::builder().limits(limits).start();
+    let address = service.listen().await;
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let client = Client::get(address, SCRIPT).await;
+        assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
+        slow.push(client);
+    }
+    tokio::time::pause();
+    let client = Client::get(address, "/healthz").await;
+    for _ in 0..8 {
+        // Reading a little is no progress.
+        for other in &slow {
+            drop(other.read(128).await);
+        }
+        tokio::time::advance(Duration::from_millis(250)).await;
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+    }
+    assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
+    assert_eq!(closed(&service, "evicted").await, 1, "only as many as others need");
+    assert_eq!(closed(&service, "send_timeout").await, 0);
+}
+
 /// A service with a file, of which each read can be held back.
 async fn with_file(limits: Limits) -> (TestService, Arc<Faults>, Vec<u8>) {
     let faults = Arc::<Faults>::default();

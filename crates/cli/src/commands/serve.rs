@@ -202,7 +202,8 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(1_024)
+    // The kernel drops further connections, whose clients try again only after a second.
+    socket.listen(4_096)
 }
 
 /// Completes with the first signal: SIGTERM and SIGHUP drain, SIGINT stops sooner. A second SIGTERM

@@ -126,9 +126,9 @@ async fn serve_listener(
             // The client left before its connection was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => {
-                // Most likely the process is out of file descriptors: close an idle connection.
+                // Most likely the process is out of file descriptors: close a connection.
                 tracing::warn!(%error, "cannot accept a connection; raise the limit of open files");
-                connections.evict_longest_idle();
+                connections.evict(Duration::ZERO);
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }

@@ -5,13 +5,13 @@ use std::{
     mem,
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use hyper::body::Incoming;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
     framing::{FramingError, InvalidRequest},
@@ -22,6 +22,9 @@ use crate::limits::Limits;
 /// Shortest interval between two checks of a connection.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Fewer bytes of a body or a response are no progress of a client that others wait for.
+const MIN_PROGRESS_BYTES: usize = 1_024;
+
 /// The low bits of [`ConnectionActivity::state`] that hold the phase.
 const PHASE_BITS: u32 = 3;
 const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
@@ -29,9 +32,8 @@ const PHASE_MASK: u64 = (1 << PHASE_BITS) - 1;
 /// What a connection is doing.
 ///
 /// hyper's header timer also runs while a connection is idle, so one hyper timeout cannot serve
-/// both as a short header limit and a long keep-alive limit. This type supports both. It reads no
-/// clock while a request is served: the connection's task polls it and counts the polls without a
-/// change.
+/// both as a short header limit and a long keep-alive limit. This type supports both. The
+/// connection's task polls it and counts the polls without a change.
 pub(super) struct ConnectionActivity {
     /// The number of phase changes, and the phase in the lowest bits.
     state: AtomicU64,
@@ -52,6 +54,14 @@ pub(super) struct ConnectionActivity {
     evicted_state: AtomicU64,
     /// Whether the client has sent a part of a request header, but not all of it.
     has_partial_header: AtomicBool,
+    /// Whether `waits_since` is the time since which the client sends no body or reads no response, and
+    /// how many bytes of it have passed since then.
+    has_stalled: AtomicBool,
+    progress_bytes: AtomicUsize,
+    accepted_at: Instant,
+    /// When the connection became idle, its client began an incomplete header, or the server began to
+    /// wait for progress of a body or a response, in milliseconds after it was accepted.
+    waits_since: AtomicU64,
     sending: SendProgress,
 }
 
@@ -75,6 +85,29 @@ pub(super) enum Phase {
     New,
     /// Sending a response. The client must take it at a minimum rate.
     Sending,
+    /// Waiting for the body of a request, which has its own deadline.
+    Body,
+}
+
+/// A connection that the server may evict.
+pub(super) struct ClientWait {
+    /// For how long the client has not sent a complete header, or sent or read a part that counts.
+    pub(super) time: Duration,
+    pub(super) awaited: Awaited,
+    pub(super) state: u64,
+}
+
+/// What the server waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// The next request.
+    Request,
+    /// The rest of a header, or the first request.
+    Header,
+    /// The next part of a body.
+    Body,
+    /// Room for the next part of a response.
+    Response,
 }
 
 /// What the server asks a connection to do.
@@ -121,6 +154,10 @@ impl ConnectionActivity {
             is_shutting_down: AtomicBool::new(false),
             evicted_state: AtomicU64::new(u64::MAX),
             has_partial_header: AtomicBool::new(false),
+            has_stalled: AtomicBool::new(false),
+            progress_bytes: AtomicUsize::new(0),
+            accepted_at: Instant::now(),
+            waits_since: AtomicU64::new(0),
             sending: SendProgress::default(),
         }
     }
@@ -155,13 +192,17 @@ impl ConnectionActivity {
     }
 
     pub(super) fn enter(&self, phase: Phase) {
+        if phase == Phase::Idle {
+            self.wait_from_now();
+        }
         // No atomic read-modify-write is needed: only the connection's own task writes.
         let changes = (self.state.load(Ordering::Relaxed) >> PHASE_BITS) + 1;
-        self.state.store((changes << PHASE_BITS) | phase as u64, Ordering::Relaxed);
+        self.state.store((changes << PHASE_BITS) | phase as u64, Ordering::Release);
     }
 
     /// Begins to process a request. Returns its position on the connection, beginning with 0.
     pub(super) fn begin_request(&self) -> u64 {
+        self.end_stall();
         self.enter(Phase::Processing);
         let number = self.requests.load(Ordering::Relaxed);
         self.requests.store(number + 1, Ordering::Relaxed);
@@ -187,15 +228,23 @@ impl ConnectionActivity {
     /// Begins to send a response.
     pub(super) fn begin_response(&self) {
         self.sending.begin();
+        self.end_stall();
         self.enter(Phase::Sending);
     }
 
     /// Records that hyper's write buffer is empty: a response whose body is complete was sent.
     /// Returns whether a body waits for that.
     pub(super) fn record_flush(&self) -> bool {
-        if self.phase() == Phase::Sending as u64 && !self.sending.is_body_open() {
+        let is_sending = self.phase() == Phase::Sending as u64;
+        if is_sending {
+            self.end_stall();
+        }
+        if is_sending && !self.sending.is_body_open() {
             // The client may have begun the next request during the response.
             let is_partial = self.has_partial_header.load(Ordering::Relaxed);
+            if is_partial {
+                self.wait_from_now();
+            }
             self.enter(if is_partial { Phase::Header } else { Phase::Idle });
         }
         self.sending.flush()
@@ -206,8 +255,67 @@ impl ConnectionActivity {
     pub(super) fn record_read(&self, has_partial_header: bool) {
         self.has_partial_header.store(has_partial_header, Ordering::Relaxed);
         if self.is_idle() {
+            if has_partial_header {
+                self.wait_from_now();
+            }
             self.enter(Phase::Header);
         }
+    }
+
+    /// Records that a handler waits for the next part of a body.
+    pub(super) fn wait_for_body(&self) {
+        if self.phase() == Phase::Processing as u64 {
+            self.stall();
+            self.enter(Phase::Body);
+        }
+    }
+
+    /// Records that a part of a body has arrived. A client that sends a few bytes at a time still lets the
+    /// server wait.
+    pub(super) fn end_wait_for_body(&self, bytes: usize) {
+        self.record_progress(bytes);
+        if self.phase() == Phase::Body as u64 {
+            self.enter(Phase::Processing);
+        }
+    }
+
+    /// Records a write of a response: its length, or `None` if it waits for the client.
+    pub(super) fn record_write(&self, written: Option<usize>) {
+        self.sending.record_write(written);
+        match written {
+            Some(bytes) => self.record_progress(bytes),
+            None => self.stall(),
+        }
+    }
+
+    /// Records that the server waits for a body, or for room for a response.
+    fn stall(&self) {
+        if !self.has_stalled.load(Ordering::Relaxed) {
+            self.progress_bytes.store(0, Ordering::Relaxed);
+            self.wait_from_now();
+            self.has_stalled.store(true, Ordering::Release);
+        }
+    }
+
+    fn record_progress(&self, bytes: usize) {
+        let bytes = self.progress_bytes.load(Ordering::Relaxed).saturating_add(bytes);
+        self.progress_bytes.store(bytes, Ordering::Relaxed);
+        if bytes >= MIN_PROGRESS_BYTES {
+            self.has_stalled.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// What the server waits for is another body or response, unless the client does not read the last
+    /// response: a further request does not give it more time.
+    fn end_stall(&self) {
+        if !self.sending.is_blocked() {
+            self.has_stalled.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn wait_from_now(&self) {
+        let millis = u64::try_from(self.accepted_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.waits_since.store(millis, Ordering::Relaxed);
     }
 
     fn phase(&self) -> u64 {
@@ -218,13 +326,23 @@ impl ConnectionActivity {
         is_idle(self.state.load(Ordering::Relaxed))
     }
 
-    /// How long the connection has been idle, as a number of polls, and its state. `None` if it is
-    /// not idle, or not yet for a whole poll interval: its request may be on the way.
-    pub(super) fn idle_polls(&self) -> Option<(u32, u64)> {
-        let state = self.state.load(Ordering::Relaxed);
-        let is_polled = self.polled_state.load(Ordering::Relaxed) == state;
-        let polls = self.unchanged_polls.load(Ordering::Relaxed);
-        (is_idle(state) && is_polled && polls > 0).then_some((polls, state))
+    /// For how long the server has waited for a request of the client, for its body, or for the client to
+    /// read the response. `None` if it does not wait for the client.
+    pub(super) fn client_wait(&self) -> Option<ClientWait> {
+        // Before the time, which is written before the state.
+        let state = self.state.load(Ordering::Acquire);
+        let awaited = match state & PHASE_MASK {
+            phase if phase == Phase::Idle as u64 => Awaited::Request,
+            phase if phase == Phase::Body as u64 => Awaited::Body,
+            phase if phase == Phase::Sending as u64 && self.has_stalled.load(Ordering::Acquire) => {
+                Awaited::Response
+            }
+            _ if is_incomplete(state) => Awaited::Header,
+            _ => return None,
+        };
+        let since = Duration::from_millis(self.waits_since.load(Ordering::Relaxed));
+        let time = self.accepted_at.elapsed().saturating_sub(since);
+        Some(ClientWait { time, awaited, state })
     }
 
     /// Asks the connection to close. Returns `false` if its state has changed.
@@ -273,7 +391,9 @@ impl ConnectionActivity {
         let elapsed = poll_interval(limits) * unchanged;
         let (limit, reason) = match state & PHASE_MASK {
             phase if phase == Phase::Idle as u64 => (limits.idle, CloseReason::IdleTimeout),
-            phase if phase == Phase::Processing as u64 => return None,
+            phase if [Phase::Processing as u64, Phase::Body as u64].contains(&phase) => {
+                return None;
+            }
             phase if phase == Phase::Sending as u64 => {
                 let is_too_slow = self.sending.is_too_slow(poll_interval(limits), limits.send);
                 return is_too_slow.then_some(CloseReason::SendTimeout);
@@ -282,6 +402,11 @@ impl ConnectionActivity {
         };
         (elapsed > limit).then_some(reason)
     }
+}
+
+/// Whether the client has begun a connection or a request, and the rest is missing.
+fn is_incomplete(state: u64) -> bool {
+    [Phase::Header as u64, Phase::New as u64, Phase::Body as u64].contains(&(state & PHASE_MASK))
 }
 
 fn is_idle(state: u64) -> bool {
@@ -295,110 +420,4 @@ pub(super) fn poll_interval(limits: &Limits) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Polls `polls` times and returns the result of the last poll. `before_poll` runs before each
-    /// poll.
-    fn polled(
-        polls: u32,
-        phase: Phase,
-        before_poll: impl Fn(&ConnectionActivity),
-    ) -> Option<CloseReason> {
-        let limits = Limits {
-            header: Duration::from_secs(1),
-            idle: Duration::from_secs(3),
-            ..Limits::default()
-        };
-        let activity = ConnectionActivity::new(phase);
-        (0..polls).fold(None, |_, _| {
-            before_poll(&activity);
-            activity.poll_deadlines(&limits)
-        })
-    }
-
-    #[test]
-    fn headers_have_a_shorter_deadline_than_idle_connections() {
-        assert_eq!(polled(11, Phase::Header, |_| {}), None);
-        assert_eq!(polled(13, Phase::Header, |_| {}), Some(CloseReason::HeaderTimeout));
-        assert_eq!(polled(30, Phase::Idle, |_| {}), None);
-        assert_eq!(polled(33, Phase::Idle, |_| {}), Some(CloseReason::IdleTimeout));
-    }
-
-    #[test]
-    fn the_first_byte_has_the_deadline_of_a_header() {
-        assert_eq!(polled(11, Phase::New, |_| {}), None);
-        assert_eq!(polled(13, Phase::New, |_| {}), Some(CloseReason::HeaderTimeout));
-    }
-
-    #[test]
-    fn sending_a_header_byte_by_byte_does_not_extend_its_deadline() {
-        let overdue = polled(13, Phase::Header, |activity| activity.record_read(true));
-        assert_eq!(overdue, Some(CloseReason::HeaderTimeout));
-    }
-
-    /// Polls a connection 1,000 times while its response is sent.
-    fn polled_while_sending(
-        before_poll: impl Fn(&ConnectionActivity),
-    ) -> (ConnectionActivity, Option<CloseReason>) {
-        let activity = ConnectionActivity::new(Phase::Processing);
-        activity.begin_response();
-        let missed = (0..1_000).find_map(|_| {
-            before_poll(&activity);
-            activity.poll_deadlines(&Limits::default())
-        });
-        (activity, missed)
-    }
-
-    #[test]
-    fn a_client_has_to_take_its_response() {
-        let (_, missed) = polled_while_sending(|activity| activity.sending().record_write(None));
-        assert_eq!(missed, Some(CloseReason::SendTimeout));
-        let (_, missed) = polled_while_sending(|activity| {
-            activity.sending().record_write(Some(64 * 1_024));
-            activity.sending().record_write(None);
-        });
-        assert_eq!(missed, None);
-    }
-
-    #[test]
-    fn a_response_that_waits_for_the_store_is_neither_idle_nor_slow() {
-        let (activity, missed) = polled_while_sending(|activity| {
-            activity.record_flush();
-        });
-        assert_eq!(missed, None);
-        assert_eq!(activity.idle_polls(), None, "it is not evicted");
-        activity.sending().end_body();
-        activity.record_flush();
-        (0..2).for_each(|_| assert_eq!(activity.poll_deadlines(&Limits::default()), None));
-        assert!(activity.idle_polls().is_some(), "the response was sent");
-    }
-
-    #[test]
-    fn a_pipelined_header_has_its_deadline_after_the_response() {
-        let (activity, missed) = polled_while_sending(|activity| activity.record_read(true));
-        assert_eq!(missed, None);
-        activity.sending().end_body();
-        activity.record_flush();
-        let missed = (0..13).find_map(|_| activity.poll_deadlines(&Limits::default()));
-        assert_eq!(missed, Some(CloseReason::HeaderTimeout));
-    }
-
-    #[test]
-    fn a_running_request_has_no_connection_deadline() {
-        assert_eq!(polled(1_000, Phase::Processing, |_| {}), None);
-    }
-
-    #[test]
-    fn requests_are_refused_from_the_invalid_one_on() {
-        let activity = ConnectionActivity::new(Phase::New);
-        assert_eq!([activity.begin_request(), activity.begin_request()], [0, 1]);
-        assert_eq!(activity.framing_error(1), None);
-        let error = FramingError::BareLineFeed;
-        activity.record_invalid(InvalidRequest { number: 1, error });
-        assert_eq!(
-            [0, 1, 2].map(|number| activity.framing_error(number)),
-            [None, Some(error), Some(error)]
-        );
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! The open connections of a listener. Their number is limited; when the limit is reached, the
-//! connection that has been idle longest is closed to make room.
+//! The open connections of a listener. Their number is limited; when the limit is reached, a
+//! connection whose client sends no request, or does not read its response, is closed to make room.
 
 use std::{
     cmp::Reverse,
@@ -10,21 +10,42 @@ use std::{
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use super::{
-    activity::{ConnectionActivity, Phase},
+    activity::{Awaited, ClientWait, ConnectionActivity, Phase},
     slow_clients::SlowClientLog,
 };
+
+/// An idle connection is closed first if no request has come for this long.
+const LONG_IDLE: Duration = Duration::from_secs(1);
+
+/// A connection that is idle for less than this is closed only once all have been taken for as long:
+/// its own client uses it, and the next request may be on the way.
+const MIN_IDLE: Duration = Duration::from_millis(250);
+
+/// Time that a client has for its header although others wait for its connection. Most headers arrive
+/// in one packet.
+const MIN_HEADER_TIME: Duration = Duration::from_millis(100);
+
+/// Time that a client has to send the next part of its body, or to read the next part of its response,
+/// although others wait for its connection: a round trip of a slow network.
+const MIN_STALL_TIME: Duration = Duration::from_millis(250);
+
+/// Maximum pause between two searches for a connection to close. The one that was found may have got a
+/// request in the meantime, or needs a moment to close.
+const MAX_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The open connections of a listener.
 pub(super) struct OpenConnections {
     slots: Arc<Semaphore>,
     limit: u32,
-    /// Pause between two searches for an idle connection.
+    /// Pause between two searches for a connection to close.
     retry_interval: Duration,
     table: Mutex<Table>,
+    /// Since when each new connection had to wait for a slot.
+    full_since: Mutex<Option<Instant>>,
     slow_clients: SlowClientLog,
 }
 
@@ -33,25 +54,30 @@ struct Table {
     next_id: u64,
     /// By id, which is the order in which they were accepted.
     open: BTreeMap<u64, Arc<ConnectionActivity>>,
-    /// Connections that were idle at the last scan, with their state at that time. The one that
-    /// had been idle longest is the last. As long as its state has not changed, no other connection
-    /// has been idle for longer, so that many evictions need only one scan.
-    idle: Vec<(u64, u64)>,
+    /// Connections without a request at the last scan, with their state at that time, except those that
+    /// were used within the last second. The first one to close is the last. As long as its state has
+    /// not changed, no other connection has waited for longer, so that many evictions need only one scan.
+    candidates: Vec<(u64, u64)>,
 }
 
 impl OpenConnections {
     pub(super) fn new(limit: usize, retry_interval: Duration) -> Arc<Self> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let slots = Arc::new(Semaphore::new(limit as usize));
-        let (table, slow_clients) = (Mutex::default(), SlowClientLog::default());
-        Arc::new(Self { slots, limit, retry_interval, table, slow_clients })
+        let (table, full_since) = (Mutex::default(), Mutex::default());
+        let slow_clients = SlowClientLog::default();
+        let retry_interval = retry_interval.min(MAX_RETRY_INTERVAL);
+        Arc::new(Self { slots, limit, retry_interval, table, full_since, slow_clients })
     }
 
-    /// Takes a slot for a new connection. If there is none, evicts the connection that has been
-    /// idle longest, or waits for one that ends or becomes idle.
+    /// Takes a slot for a new connection. If there is none, evicts a connection without a request, or
+    /// waits for one that ends or becomes idle.
     pub(super) async fn admit(self: &Arc<Self>) -> OpenConnection {
         let permit = match Arc::clone(&self.slots).try_acquire_owned() {
-            Ok(permit) => Some(permit),
+            Ok(permit) => {
+                *self.full_since() = None;
+                Some(permit)
+            }
             Err(_) => self.make_room().await,
         };
         let activity = Arc::new(ConnectionActivity::new(Phase::New));
@@ -63,9 +89,9 @@ impl OpenConnections {
         OpenConnection { id, activity, connections: Arc::clone(self), _permit: permit }
     }
 
-    /// Asks the connection that has been idle longest to close, if there is one.
-    pub(super) fn evict_longest_idle(&self) {
-        self.table().evict_longest_idle();
+    /// Asks a connection without a request to close, if there is one that has been idle for this long.
+    pub(super) fn evict(&self, min_idle: Duration) {
+        self.table().evict(min_idle);
     }
 
     /// Asks all connections to end after their running requests.
@@ -74,8 +100,9 @@ impl OpenConnections {
     }
 
     async fn make_room(&self) -> Option<OwnedSemaphorePermit> {
+        let full_since = *self.full_since().get_or_insert_with(Instant::now);
         loop {
-            self.evict_longest_idle();
+            self.evict(if full_since.elapsed() < MIN_IDLE { MIN_IDLE } else { Duration::ZERO });
             let slot = Arc::clone(&self.slots).acquire_owned();
             if let Ok(permit) = timeout(self.retry_interval, slot).await {
                 return permit.ok();
@@ -88,34 +115,72 @@ impl OpenConnections {
         let _ = self.slots.acquire_many(self.limit).await;
     }
 
+    fn full_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.full_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Table {
-    fn evict_longest_idle(&mut self) {
+    fn evict(&mut self, min_idle: Duration) {
         if self.evict_next() {
             return;
         }
-        let idle = self.open.iter().filter_map(|(id, activity)| {
-            activity.idle_polls().map(|(polls, state)| (polls, Reverse(*id), state))
+        let waits = self.open.iter().filter_map(|(id, activity)| {
+            let wait = activity.client_wait()?;
+            Some((rank(&wait, min_idle)?, wait.time, Reverse(*id), wait.state))
         });
-        let mut idle: Vec<_> = idle.collect();
-        idle.sort_unstable();
-        self.idle = idle.into_iter().map(|(_, Reverse(id), state)| (id, state)).collect();
+        let mut waits: Vec<_> = waits.collect();
+        waits.sort_unstable();
+        let used_often = waits.partition_point(|(rank, ..)| *rank <= Rank::Used);
+        // Of the ranks that change within a second, one is closed, and only if there is no other.
+        let first =
+            if used_often == waits.len() { used_often.saturating_sub(1) } else { used_often };
+        let candidates = waits.into_iter().skip(first);
+        self.candidates = candidates.map(|(_, _, Reverse(id), state)| (id, state)).collect();
         self.evict_next();
     }
 
-    /// Evicts the next connection that has been idle since the last scan. Returns whether there is
+    /// Evicts the next connection that has not changed since the last scan. Returns whether there is
     /// one.
     fn evict_next(&mut self) -> bool {
-        while let Some((id, state)) = self.idle.pop() {
+        while let Some((id, state)) = self.candidates.pop() {
             if self.open.get(&id).is_some_and(|activity| activity.evict(state)) {
                 return true;
             }
         }
         false
+    }
+}
+
+/// Connections with the highest rank are closed first, and among them the one that has waited longest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Idle, but used a moment ago.
+    UsedOften,
+    /// A body or a response does not go on.
+    Stalled,
+    /// Idle, but used within the last second.
+    Used,
+    /// The header is incomplete.
+    SlowHeader,
+    /// Idle for long.
+    LongIdle,
+}
+
+/// The rank of a connection that waits for its client; `None` if it is not closed now.
+fn rank(wait: &ClientWait, min_idle: Duration) -> Option<Rank> {
+    match (wait.awaited, wait.time) {
+        (Awaited::Body | Awaited::Response, time) => {
+            (time >= MIN_STALL_TIME).then_some(Rank::Stalled)
+        }
+        (Awaited::Header, time) => (time >= MIN_HEADER_TIME).then_some(Rank::SlowHeader),
+        (Awaited::Request, time) if time >= LONG_IDLE => Some(Rank::LongIdle),
+        (Awaited::Request, time) if time >= MIN_IDLE => Some(Rank::Used),
+        (Awaited::Request, time) => (time >= min_idle).then_some(Rank::UsedOften),
     }
 }
 
@@ -144,21 +209,53 @@ impl Drop for OpenConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{limits::Limits, net::activity::CloseRequest};
+    use crate::net::activity::CloseRequest;
 
-    /// A full table. Each connection has been idle for that many polls, or is busy (`None`).
-    async fn full(idle_polls: &[Option<u32>]) -> (Arc<OpenConnections>, Vec<OpenConnection>) {
-        let connections = OpenConnections::new(idle_polls.len(), Duration::from_millis(1));
+    /// What a connection does, and since how many milliseconds.
+    enum Doing {
+        Idle(u64),
+        Header(u64),
+        Body(u64),
+        Response(u64),
+        Nothing(u64),
+        Request,
+    }
+    use Doing::{Body, Header, Idle, Nothing, Request, Response};
+
+    /// A full table.
+    async fn full(doing: &[Doing]) -> (Arc<OpenConnections>, Vec<OpenConnection>) {
+        let connections = OpenConnections::new(doing.len(), Duration::from_millis(1));
         let mut open = Vec::new();
-        for polls in idle_polls {
+        for _ in doing {
             let connection = connections.admit().await;
-            if polls.is_none() {
-                connection.activity.enter(Phase::Processing);
-            }
-            for _ in 0..=polls.unwrap_or(9) {
-                connection.activity.poll_deadlines(&Limits::default());
-            }
+            connection.activity.enter(Phase::Processing);
             open.push(connection);
+        }
+        // Back from the longest one.
+        for millis in (0..=10_000).rev() {
+            for (at, connection) in open.iter_mut().enumerate() {
+                match doing[at] {
+                    Idle(since) if since == millis => connection.activity.enter(Phase::Idle),
+                    Header(since) if since == millis => {
+                        connection.activity.enter(Phase::Idle);
+                        connection.activity.record_read(true);
+                    }
+                    Body(since) if since == millis => connection.activity.wait_for_body(),
+                    Response(since) if since == millis => {
+                        connection.activity.begin_response();
+                        connection.activity.record_write(None);
+                    }
+                    Nothing(since) if since == millis => {
+                        let activity = Arc::new(ConnectionActivity::new(Phase::New));
+                        connections.table().open.insert(connection.id, Arc::clone(&activity));
+                        connection.activity = activity;
+                    }
+                    _ => {}
+                }
+            }
+            if millis > 0 {
+                tokio::time::advance(Duration::from_millis(1)).await;
+            }
         }
         (connections, open)
     }
@@ -195,32 +292,140 @@ mod tests {
         .await
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_connection_that_has_been_idle_longest_makes_room() {
-        let (connections, open) = full(&[Some(2), None, Some(5), Some(2), Some(1)]).await;
+        let doing = [Idle(2_000), Request, Idle(5_000), Idle(2_000), Idle(1_000)];
+        let (connections, open) = full(&doing).await;
         assert_eq!(evicted(&connections, open, 4).await, [2, 0, 3, 4]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
+    async fn incomplete_headers_make_room_before_connections_that_are_used_often() {
+        let doing = [Idle(900), Header(150), Request, Idle(250), Nothing(200), Idle(1_500)];
+        let (connections, open) = full(&doing).await;
+        assert_eq!(evicted(&connections, open, 5).await, [5, 4, 1, 0, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_go_on_makes_room_after_connections_without_a_request() {
+        let doing = [Body(900), Idle(260), Body(240), Header(110), Idle(1_000), Body(300)];
+        let (connections, open) = full(&doing).await;
+        assert_eq!(evicted(&connections, open, 5).await, [4, 3, 1, 0, 5]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_not_read_makes_room_after_connections_without_a_request() {
+        let doing = [Response(900), Idle(260), Response(240), Body(300), Idle(100)];
+        let (connections, open) = full(&doing).await;
+        assert_eq!(evicted(&connections, open, 3).await, [1, 0, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_client_waits_for_no_responses_that_are_not_read_again_and_again() {
+        let (connections, open) = full(&[Response(0), Response(10), Idle(0), Request]).await;
+        let used = async {
+            let mut often = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                often.tick().await;
+                open[2].activity.enter(Phase::Processing);
+                open[2].activity.enter(Phase::Idle);
+            }
+        };
+        let waits = open.iter().map(|it| Box::pin(it.activity.close_requested()));
+        let began = Instant::now();
+        let evicted = tokio::select! {
+            _ = connections.admit() => unreachable!("all connections stay open"),
+            () = used => unreachable!("it is used for ever"),
+            evicted = first_of(waits.collect()) => evicted,
+        };
+        assert_eq!(evicted, 1);
+        assert!(began.elapsed() < 2 * MIN_IDLE, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_of_connections_that_are_always_used_let_each_new_one_in_at_once() {
+        let (connections, open) = full(&[Idle(0), Idle(0), Idle(0)]).await;
+        let mut tasks = tokio::task::JoinSet::new();
+        for connection in open {
+            // Until it is closed, it has a request every 5 ms, and its client comes back at once.
+            let connections = Arc::clone(&connections);
+            tasks.spawn(async move {
+                let mut connection = connection;
+                loop {
+                    let used = async {
+                        let mut often = tokio::time::interval(Duration::from_millis(5));
+                        loop {
+                            connection.activity.enter(Phase::Processing);
+                            connection.activity.enter(Phase::Idle);
+                            often.tick().await;
+                        }
+                    };
+                    tokio::select! {
+                        () = used => {}
+                        _ = connection.activity.close_requested() => {}
+                    }
+                    drop(connection);
+                    connection = connections.admit().await;
+                }
+            });
+        }
+        let mut slowest = [Duration::ZERO; 2];
+        for number in 0..40 {
+            let began = Instant::now();
+            drop(connections.admit().await);
+            let slowest = &mut slowest[usize::from(number > 0)];
+            *slowest = began.elapsed().max(*slowest);
+        }
+        assert!(slowest[0] < 2 * MIN_IDLE, "{slowest:?}");
+        assert!(slowest[1] < MIN_IDLE / 5, "{slowest:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_connection_that_is_busy_again_is_not_evicted() {
-        let (connections, open) = full(&[Some(9), Some(5), Some(2)]).await;
-        connections.table().evict_longest_idle();
-        assert_eq!(connections.table().idle.len(), 2, "one scan serves many evictions");
+        let (connections, open) = full(&[Idle(9_000), Idle(5_000), Idle(2_000)]).await;
+        connections.evict(MIN_IDLE);
+        assert_eq!(connections.table().candidates.len(), 2, "one scan serves many evictions");
         open[0].activity.enter(Phase::Processing);
         open[1].activity.enter(Phase::Processing);
         assert_eq!(evicted(&connections, open, 1).await, [2]);
     }
 
-    #[tokio::test]
-    async fn without_an_idle_connection_a_new_one_waits() {
-        // A connection that was accepted a moment ago may be about to send its request.
-        let (connections, mut open) = full(&[None, Some(0)]).await;
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_whose_request_may_be_on_the_way_is_not_evicted() {
+        let (connections, mut open) = full(&[Request, Idle(200), Header(50), Nothing(50)]).await;
         let mut waiting = Box::pin(connections.admit());
-        let interval = Duration::from_millis(20);
-        assert!(timeout(interval, waiting.as_mut()).await.is_err());
-        let busy = open.remove(0);
-        assert!(timeout(Duration::ZERO, open[0].activity.close_requested()).await.is_err());
-        drop(busy);
+        assert!(timeout(Duration::from_millis(40), waiting.as_mut()).await.is_err());
+        for connection in &open {
+            let closes = timeout(Duration::ZERO, connection.activity.close_requested()).await;
+            assert!(closes.is_err());
+        }
+        // One that ends makes room.
+        drop(open.remove(0));
         waiting.await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_waits_a_bounded_time_for_connections_that_are_always_used() {
+        let (connections, open) = full(&[Request, Idle(0), Idle(1)]).await;
+        let used = async {
+            let mut often = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                often.tick().await;
+                for connection in &open[1..] {
+                    connection.activity.enter(Phase::Processing);
+                    connection.activity.enter(Phase::Idle);
+                }
+            }
+        };
+        let waits = open[1..].iter().map(|it| Box::pin(it.activity.close_requested()));
+        let evicted = async {
+            let began = Instant::now();
+            tokio::select! {
+                _ = connections.admit() => unreachable!("all connections stay open"),
+                () = used => unreachable!("they are used for ever"),
+                _ = first_of(waits.collect()) => began.elapsed(),
+            }
+        };
+        assert!(evicted.await < 2 * MIN_IDLE);
     }
 }

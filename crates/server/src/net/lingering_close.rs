@@ -76,6 +76,13 @@ impl Body for TrackedBody {
         if is_end {
             self.activity.set_unread_body(false);
         }
+        match &frame {
+            Poll::Pending => self.activity.wait_for_body(),
+            Poll::Ready(Some(Ok(frame))) => {
+                self.activity.end_wait_for_body(frame.data_ref().map_or(0, Bytes::len));
+            }
+            Poll::Ready(_) => self.activity.end_wait_for_body(0),
+        }
         frame.map_err(Into::into)
     }
 

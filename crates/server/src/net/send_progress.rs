@@ -69,6 +69,11 @@ impl SendProgress {
         is_waiting
     }
 
+    /// Whether a write waits for the client.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::Relaxed)
+    }
+
     /// Records a write: its length, or `None` if it waits for the client.
     pub(super) fn record_write(&self, written: Option<usize>) {
         self.is_blocked.store(written.is_none(), Ordering::Relaxed);
@@ -81,7 +86,7 @@ impl SendProgress {
     /// [`MIN_BYTES_PER_SECOND`] while a write waited for it, over a whole `window`. Time in which the
     /// server has nothing to write does not count.
     pub(super) fn is_too_slow(&self, interval: Duration, window: Duration) -> bool {
-        if !self.is_blocked.load(Ordering::Relaxed) {
+        if !self.is_blocked() {
             return false;
         }
         let polls = self.blocked_polls.load(Ordering::Relaxed);

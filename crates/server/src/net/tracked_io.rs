@@ -39,7 +39,7 @@ impl<'s> TrackedIo<'s> {
     }
 
     fn record_write(&self, written: &Poll<io::Result<usize>>) {
-        self.activity.sending().record_write(match written {
+        self.activity.record_write(match written {
             Poll::Ready(result) => Some(result.as_ref().map_or(0, |length| *length)),
             Poll::Pending => None,
         });
