@@ -28,7 +28,17 @@ impl JsonBody {
 
     /// Parses or checks the bytes. A large body waits for a processor, which is free again afterwards.
     pub(crate) async fn process<'b, T>(&'b self, app: &App, work: impl FnOnce(&'b [u8]) -> T) -> T {
-        app.admission().process(self.len(), || work(&self.0)).await
+        self.process_as(app, self.len(), work).await
+    }
+
+    /// Like [`Self::process`], for work that costs as much as a body of so many bytes.
+    pub(crate) async fn process_as<'b, T>(
+        &'b self,
+        app: &App,
+        bytes: usize,
+        work: impl FnOnce(&'b [u8]) -> T,
+    ) -> T {
+        app.admission().process(bytes, || work(&self.0)).await
     }
 }
 

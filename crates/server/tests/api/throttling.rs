@@ -215,6 +215,12 @@ async fn an_account_has_a_limited_number_of_large_bodies_in_flight() {
     );
     refused.problem(429, "too-many-requests");
     assert_eq!(app.create(&hello("small")).await.status, 201);
+    // A proof costs more than a check of its document.
+    for (text, status) in [("Hello", 200), (&*"{{1}} ".repeat(500), 429)] {
+        let document = serde_json::json!({"components": [{"type": "BODY", "text": text}]});
+        let proof = serde_json::json!({"document": document});
+        assert_eq!(app.call(Method::POST, "/proof", &proof).await.status, status);
+    }
     drop(running);
     let mut large = hello("large");
     large["note"] = "x".repeat(200_000).into();

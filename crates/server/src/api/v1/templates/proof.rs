@@ -17,16 +17,23 @@ use crate::{
     app::App,
 };
 
+/// A proof costs as much as checking so many times the bytes of its document: each placeholder and each
+/// run of formatted text becomes an object of the response.
+const COST_FACTOR: usize = 8;
+
 /// The proof of a document that is not stored.
 pub(super) async fn preview(
     State(app): State<App>,
     caller: Caller<Read>,
+    admitted: Admitted,
     parameters: Parameters,
     body: JsonBody,
 ) -> Result<Response, Problem> {
     parameters.only(&[])?;
     let rulebook = caller.rulebook()?;
-    let proof = body.process(&app, |bytes| read(&app, rulebook, bytes)).await?;
+    let cost = COST_FACTOR * body.len();
+    admitted.take_turn(&app, cost).await?;
+    let proof = body.process_as(&app, cost, |bytes| read(&app, rulebook, bytes)).await?;
     Ok(json(StatusCode::OK, proof))
 }
 
@@ -52,12 +59,12 @@ pub(super) async fn show(
     let number = number.unwrap_or(stored.state.version);
     let version = at_version(&app, &caller, stored, number).await?;
     let version = version.ok_or(Problem::of(ProblemKind::VersionUnknown))?;
-    let bytes = version.template.content().len();
-    admitted.take_turn(&app, bytes).await?;
+    let cost = COST_FACTOR * version.template.content().len();
+    admitted.take_turn(&app, cost).await?;
     let rulebook = caller.rulebook()?;
     let is_approved = version.state.newest_status == Status::Approved;
     let work = || serialized(&Proof::of_template(&version.template, rulebook, is_approved));
-    Ok(json(StatusCode::OK, app.admission().process(bytes, work).await))
+    Ok(json(StatusCode::OK, app.admission().process(cost, work).await))
 }
 
 fn serialized(proof: &Proof) -> String {
