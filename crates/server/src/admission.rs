@@ -1,5 +1,6 @@
-//! Admission: how many requests of an account run at a time, how much of the processor large bodies
-//! get, and how fast credentials may fail. The reasons are in `docs/decisions/0026-admission.md`.
+//! Admission: how many requests of an account run at a time and how many wait, how much of the
+//! processor large bodies get, and how fast credentials may fail. The reasons are in
+//! `docs/decisions/0026-admission.md`.
 
 mod account_load;
 mod client_address;
@@ -8,6 +9,8 @@ mod token_bucket;
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism};
 
+use galley_domain::id::AccountId;
+use galley_store::FairSlots;
 use tokio::sync::Semaphore;
 
 use crate::limits::Limits;
@@ -23,10 +26,17 @@ pub(crate) const LARGE_BODY_BYTES: usize = 16 * 1_024;
 /// Part of the connections whose responses may wait because credentials failed too often.
 const MAX_DELAYED_SHARE: usize = 4;
 
+/// Part of the connections whose requests may wait for something that is not Galley's work: an event,
+/// a provider, a receiver, or the delay of a fault.
+const MAX_WAITING_SHARE: usize = 2;
+
 /// Decides which requests run now, which wait and which are refused.
 pub(crate) struct Admission {
     pub(crate) loads: Arc<AccountLoads>,
     pub(crate) failed_credentials: FailedCredentials,
+    /// The requests of all accounts that wait. They occupy connections, so all kinds of waits share
+    /// them. One account alone gets a third, and each of `n` accounts that want more `1 / (n + 2)`.
+    pub(crate) waits: FairSlots<AccountId>,
     /// The large bodies of all accounts that are parsed and checked at a time. Requests with small
     /// bodies have the remaining processors.
     processors: Semaphore,
@@ -40,6 +50,7 @@ impl Admission {
             // With two turns, one body is parsed while the other waits for the store.
             loads: Arc::new(AccountLoads::new((processors / 2).max(2))),
             failed_credentials: FailedCredentials::new(limits.failed_credentials, delayed),
+            waits: FairSlots::adaptive(limits.connections / MAX_WAITING_SHARE),
             processors: Semaphore::new((processors - 1).max(1)),
         }
     }

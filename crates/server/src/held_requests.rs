@@ -3,11 +3,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use galley_domain::id::WebhookId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use galley_domain::id::{AccountId, WebhookId};
+use galley_store::{FairSlot, FairSlots};
 
 use crate::delivery::PostRequest;
 
@@ -17,12 +17,12 @@ const MAX_REQUESTS: usize = 1_000;
 /// The requests that are held back, in their order, and room for those that are sent late.
 pub(crate) struct HeldRequests {
     held: Mutex<Held>,
-    room: Arc<Semaphore>,
+    room: FairSlots<AccountId>,
 }
 
 impl Default for HeldRequests {
     fn default() -> Self {
-        Self { held: Mutex::default(), room: Arc::new(Semaphore::new(MAX_REQUESTS)) }
+        Self { held: Mutex::default(), room: FairSlots::adaptive(MAX_REQUESTS) }
     }
 }
 
@@ -33,9 +33,9 @@ struct Held {
 }
 
 impl HeldRequests {
-    /// Room for a request until it was sent; `None` if there are too many already.
-    pub(crate) fn room(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.room).try_acquire_owned().ok()
+    /// Room for a request of the account until it was sent; `None` if there are too many already.
+    pub(crate) fn room(&self, account: AccountId) -> Option<FairSlot<AccountId>> {
+        self.room.try_acquire(account)
     }
 
     /// Holds a request back. Returns its number.

@@ -20,8 +20,7 @@ pub struct Limits {
     pub send: Duration,
     /// Maximum number of open connections.
     pub connections: usize,
-    /// Maximum number of requests that an account has in flight. Requests that wait for events count
-    /// apart, up to the same number, but not more than a quarter of the connections.
+    /// Maximum number of requests that an account has in flight. Requests that wait count apart.
     pub requests_per_account: usize,
     /// Number of failed credentials per second and client address that are not slowed down.
     pub failed_credentials: u32,
@@ -36,17 +35,6 @@ pub struct Limits {
     pub drain_delay: Duration,
     /// Time that requests in progress then have to finish.
     pub drain: Duration,
-}
-
-/// Part of the connections that the requests of one account may use to wait for events.
-const LONG_POLL_SHARE: usize = 4;
-
-impl Limits {
-    /// Maximum number of requests of an account that wait for events. Together with those in flight,
-    /// they leave connections to other accounts.
-    pub(crate) fn long_polls_per_account(&self) -> usize {
-        self.requests_per_account.min((self.connections / LONG_POLL_SHARE).max(1))
-    }
 }
 
 impl Default for Limits {
@@ -66,21 +54,5 @@ impl Default for Limits {
             drain_delay: Duration::from_secs(1),
             drain: Duration::from_secs(7),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_requests_of_one_account_leave_connections_to_others() {
-        let limits = Limits::default();
-        assert_eq!((limits.requests_per_account, limits.long_polls_per_account()), (512, 256));
-        let max = |connections, requests_per_account| {
-            Limits { connections, requests_per_account, ..Limits::default() }
-                .long_polls_per_account()
-        };
-        assert_eq!([max(1_024, 100), max(100, 512), max(1, 1)], [100, 25, 1]);
     }
 }

@@ -127,7 +127,10 @@ impl Galley {
         let response = self.charge(response, &context).await;
         let response = self.complete(response, &context, method, cors);
         match context.fault() {
-            Some(effect) => fault_effect::apply(effect, response).await,
+            Some(effect) => {
+                context.release_body();
+                fault_effect::apply(effect, response).await
+            }
             None => response,
         }
     }

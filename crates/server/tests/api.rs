@@ -31,4 +31,5 @@ mod tokens;
 mod traces;
 mod upstream;
 mod validate;
+mod waits;
 mod webhooks;

@@ -133,6 +133,12 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         self.state().in_use
     }
 
+    /// How many slots the key uses.
+    #[must_use]
+    pub fn in_use_by(&self, key: K) -> usize {
+        self.state().keys.get(&key).map_or(0, |it| it.in_use)
+    }
+
     /// Whether the key gets a slot at once. No key that could use a free slot ever waits, so a free
     /// one belongs to the caller.
     fn is_free(&self, state: &State<K>, key: K) -> bool {

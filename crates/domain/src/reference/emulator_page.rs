@@ -173,7 +173,9 @@ fn faults_section(page: &mut String) {
         "\nThe first fault that strikes decides, in the order of creation. A `share` is deterministic: \
          of the first n matching calls, n times the share are struck, rounded down.\n\n\
          The header `Galley-Fault` strikes a single call: `close_before`, `close_after_commit`, \
-         `truncate`, `error`, `error=131026`, `delay=5s`.\n",
+         `truncate`, `error`, `error=131026`, `delay=5s`.\n\n\
+         A delay needs room among the requests that wait, of which an account has a share; without it, \
+         the call is refused with 400 and the code 80008, and nothing is done.\n",
     );
 }
 

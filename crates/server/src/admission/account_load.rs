@@ -1,16 +1,17 @@
-//! What an account uses at the moment: requests in flight, long polls, large bodies and its rate.
+//! What an account uses at the moment: requests in flight, large bodies and its rate.
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use galley_domain::id::AccountId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use galley_store::{FairSlot, FairSlots};
+use tokio::sync::Semaphore;
 
 use super::token_bucket::{Rate, TokenBucket};
 
@@ -29,7 +30,6 @@ const MIN_PRUNED_ACCOUNTS: usize = 1_024;
 pub(crate) struct AccountLoad {
     account: AccountId,
     in_flight: AtomicUsize,
-    long_polls: AtomicUsize,
     large_bodies: AtomicUsize,
     /// The large bodies that are processed.
     turns: Arc<Semaphore>,
@@ -43,8 +43,10 @@ pub(crate) struct AccountLoad {
 pub(crate) enum Overload {
     /// So many requests are in flight.
     Requests(usize),
-    /// So many requests wait for events.
+    /// So many requests wait, and a further one wants to wait for events.
     LongPolls(usize),
+    /// So many requests wait, and a further one wants to wait for something else.
+    Waits(usize),
     /// So many requests with large bodies are in flight.
     LargeBodies(usize),
     /// The account has used its rate.
@@ -62,6 +64,7 @@ impl Overload {
         match self {
             Self::Requests(_) => "requests-in-flight",
             Self::LongPolls(_) => "long-polls",
+            Self::Waits(_) => "waits",
             Self::LargeBodies(_) => "large-bodies",
             Self::Rate { .. } => "requests-per-second",
         }
@@ -72,7 +75,8 @@ impl Overload {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     load: Arc<AccountLoad>,
-    is_long_poll: AtomicBool,
+    /// Set once the request waits.
+    wait: OnceLock<FairSlot<AccountId>>,
 }
 
 /// A request with a large body. Dropping it counts it out and ends its turn.
@@ -84,7 +88,6 @@ impl AccountLoad {
         Self {
             account,
             in_flight: AtomicUsize::new(0),
-            long_polls: AtomicUsize::new(0),
             large_bodies: AtomicUsize::new(0),
             turns: Arc::new(Semaphore::new(turns)),
             bucket: Mutex::new(None),
@@ -104,7 +107,8 @@ impl AccountLoad {
         now: Duration,
     ) -> Result<InFlight, Overload> {
         count_in(&self.in_flight, max).ok_or(Overload::Requests(max))?;
-        let in_flight = InFlight { load: Arc::clone(self), is_long_poll: AtomicBool::new(false) };
+        let load = Arc::clone(self);
+        let in_flight = InFlight { load, wait: OnceLock::new() };
         // Last, because a refused request does not use the rate.
         if let Some(per_second) = per_second {
             self.take_token(per_second, now)?;
@@ -153,15 +157,15 @@ impl InFlight {
         &self.load
     }
 
-    pub(crate) fn is_long_poll(&self) -> bool {
-        self.is_long_poll.load(Ordering::Relaxed)
-    }
-
-    /// Counts the request as one of at most `max` that wait for events, instead of one in flight.
-    pub(crate) fn become_long_poll(&self, max: usize) -> Result<(), Overload> {
-        if !self.is_long_poll.load(Ordering::Relaxed) {
-            count_in(&self.load.long_polls, max).ok_or(Overload::LongPolls(max))?;
-            self.is_long_poll.store(true, Ordering::Relaxed);
+    /// Counts the request as one that waits instead of one in flight, until it ends. If the account has
+    /// its share of the slots, returns how many of its requests wait.
+    pub(crate) fn begin_wait(&self, waits: &FairSlots<AccountId>) -> Result<(), usize> {
+        if self.wait.get().is_some() {
+            return Ok(());
+        }
+        let account = self.load.account;
+        let slot = waits.try_acquire(account).ok_or_else(|| waits.in_use_by(account))?;
+        if self.wait.set(slot).is_ok() {
             self.load.in_flight.fetch_sub(1, Ordering::Relaxed);
         }
         Ok(())
@@ -170,16 +174,16 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let is_long_poll = *self.is_long_poll.get_mut();
-        let counter = if is_long_poll { &self.load.long_polls } else { &self.load.in_flight };
-        counter.fetch_sub(1, Ordering::Relaxed);
+        if self.wait.get().is_none() {
+            self.load.in_flight.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl LargeBody {
-    /// Waits until the account may process a further large body.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0.turns).acquire_owned().await.ok()
+    /// The turns of the account's large bodies.
+    pub(crate) fn turns(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.turns)
     }
 }
 
@@ -246,29 +250,32 @@ mod tests {
     }
 
     #[test]
-    fn long_polls_are_counted_apart() {
-        let load = load();
-        let polls: Vec<_> = (0..3)
-            .map(|_| load.admit(2, None, NOW).unwrap())
-            .map(|it| it.become_long_poll(3).map(|()| it).unwrap())
+    fn requests_that_wait_are_counted_apart() {
+        let (load, waits) = (load(), FairSlots::adaptive(9));
+        let waiting: Vec<_> = (0..3)
+            .map(|_| load.admit(1, None, NOW).unwrap())
+            .map(|it| it.begin_wait(&waits).map(|()| it).unwrap())
             .collect();
         let request = load.admit(1, None, NOW).unwrap();
-        assert_eq!(request.become_long_poll(3).unwrap_err(), Overload::LongPolls(3));
-        drop(polls);
-        assert_eq!(request.become_long_poll(3), Ok(()));
+        assert_eq!(request.begin_wait(&waits), Err(3));
+        drop(waiting);
+        for _ in 0..2 {
+            assert_eq!(request.begin_wait(&waits), Ok(()), "a request waits once");
+        }
+        assert_eq!((waits.in_use(), load.in_flight.load(Ordering::Relaxed)), (1, 0));
         drop(request);
-        let counters = [&load.in_flight, &load.long_polls];
-        assert_eq!(counters.map(|it| it.load(Ordering::Relaxed)), [0, 0]);
+        assert_eq!((waits.in_use(), load.in_flight.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]
     fn large_bodies_of_an_account_take_turns() {
         let load = load();
         let bodies: Vec<_> = (0..3).map(|_| load.admit_large_body().unwrap()).collect();
-        let mut turns: Vec<_> = bodies.iter().map(|body| Box::pin(body.turn())).collect();
+        let mut turns: Vec<_> =
+            bodies.iter().map(|body| Box::pin(body.turns().acquire_owned())).collect();
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = |at: usize| turns[at].as_mut().poll(&mut context);
-        let (Poll::Ready(Some(first)), Poll::Ready(Some(_second))) = (poll(0), poll(1)) else {
+        let (Poll::Ready(Ok(first)), Poll::Ready(Ok(_second))) = (poll(0), poll(1)) else {
             panic!("two have their turn")
         };
         assert!(poll(2).is_pending());

@@ -3,7 +3,7 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,7 +16,7 @@ use axum::{
 use galley_domain::{account, emulator::faults::FaultEffect};
 use galley_store::{CredentialId, TraceContext};
 use jiff::Timestamp;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::revocation::UsedCredentials;
 use crate::{
@@ -45,10 +45,11 @@ pub(crate) struct RequestContext {
     token: OnceLock<CredentialId>,
     credentials: OnceLock<UsedCredentials>,
     in_flight: OnceLock<InFlight>,
-    large_body: OnceLock<LargeBody>,
-    turn: OnceLock<OwnedSemaphorePermit>,
+    large_body: Mutex<Option<LargeBody>>,
+    turn: Mutex<Option<OwnedSemaphorePermit>>,
     graph: OnceLock<()>,
     upload: OnceLock<()>,
+    long_poll: OnceLock<()>,
     fault: OnceLock<FaultEffect>,
     usage: OnceLock<String>,
     used_up: OnceLock<String>,
@@ -76,10 +77,11 @@ impl RequestContext {
             token: OnceLock::new(),
             credentials: OnceLock::new(),
             in_flight: OnceLock::new(),
-            large_body: OnceLock::new(),
-            turn: OnceLock::new(),
+            large_body: Mutex::default(),
+            turn: Mutex::default(),
             graph: OnceLock::new(),
             upload: OnceLock::new(),
+            long_poll: OnceLock::new(),
             fault: OnceLock::new(),
             usage: OnceLock::new(),
             used_up: OnceLock::new(),
@@ -150,29 +152,39 @@ impl RequestContext {
         self.in_flight.get()
     }
 
-    /// Whether the request waits for events.
+    /// Marks a request that waits for events.
+    pub(crate) fn mark_long_poll(&self) {
+        let _ = self.long_poll.set(());
+    }
+
     pub(crate) fn is_long_poll(&self) -> bool {
-        self.in_flight().is_some_and(InFlight::is_long_poll)
+        self.long_poll.get().is_some()
     }
 
-    /// Counts the request as one with a large body, until its response is complete.
+    /// Counts the request as one with a large body, until its response is complete or it waits.
     pub(crate) fn record_large_body(&self, large_body: LargeBody) {
-        let _ = self.large_body.set(large_body);
+        *lock(&self.large_body) = Some(large_body);
     }
 
-    pub(crate) fn large_body(&self) -> Option<&LargeBody> {
-        self.large_body.get()
+    pub(crate) fn has_large_body(&self) -> bool {
+        lock(&self.large_body).is_some()
     }
 
-    pub(crate) fn has_turn(&self) -> bool {
-        self.turn.get().is_some()
+    /// The turns of the account's large bodies, if the request has one and not its turn.
+    pub(crate) fn turns(&self) -> Option<Arc<Semaphore>> {
+        let has_turn = lock(&self.turn).is_some();
+        lock(&self.large_body).as_ref().filter(|_| !has_turn).map(LargeBody::turns)
     }
 
-    /// Keeps the account's turn for a large body, until the response is complete.
+    /// Keeps the account's turn for a large body, until the response is complete or the request waits.
     pub(crate) fn record_turn(&self, turn: Option<OwnedSemaphorePermit>) {
-        if let Some(turn) = turn {
-            let _ = self.turn.set(turn);
-        }
+        *lock(&self.turn) = turn;
+    }
+
+    /// Leaves the turn, and the place of a large body in memory, to others of the account.
+    pub(crate) fn release_body(&self) {
+        lock(&self.turn).take();
+        lock(&self.large_body).take();
     }
 
     /// Marks a request to the Graph surface, so that errors use Meta's format.
@@ -218,6 +230,10 @@ impl RequestContext {
     pub(crate) fn usage(&self) -> Option<&str> {
         self.used_up.get().or(self.usage.get()).map(String::as_str)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Middleware that records the matched route of a request.

@@ -61,14 +61,20 @@ impl Admitted {
 
     /// Counts a request that waits for events apart from others.
     pub(crate) fn begin_long_poll(&self, app: &App) -> Result<(), Problem> {
-        let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
-        let counted = in_flight.become_long_poll(app.limits().long_polls_per_account());
-        counted.map_err(|overload| refused(app, &self.0, in_flight.load(), overload))
+        reserve_wait(app, &self.0, Overload::LongPolls)?;
+        self.0.mark_long_poll();
+        Ok(())
+    }
+
+    /// Counts a request that waits for a receiver apart from others.
+    pub(crate) fn begin_wait(&self, app: &App) -> Result<(), Problem> {
+        self.0.release_body();
+        reserve_wait(app, &self.0, Overload::Waits)
     }
 
     /// Refuses a document of so many bytes if it is large and the account has too many of them.
     pub(crate) fn count_large(&self, app: &App, bytes: usize) -> Result<(), Problem> {
-        if bytes <= LARGE_BODY_BYTES || self.0.large_body().is_some() {
+        if bytes <= LARGE_BODY_BYTES || self.0.has_large_body() {
             return Ok(());
         }
         let Some(in_flight) = self.0.in_flight() else { return Ok(()) };
@@ -84,11 +90,35 @@ impl Admitted {
         self.count_large(app, bytes)?;
         // A request that has its turn must not wait for another: those that have the others may do
         // the same.
-        if let Some(large) = self.0.large_body().filter(|_| !self.0.has_turn()) {
-            self.0.record_turn(large.turn().await);
+        if let Some(turns) = self.0.turns() {
+            self.0.record_turn(turns.acquire_owned().await.ok());
         }
         Ok(())
     }
+}
+
+/// Counts a request that is to wait apart from others. It is refused, as an overload of this kind, if
+/// those that wait have the share of the account.
+pub(crate) fn reserve_wait(
+    app: &App,
+    context: &RequestContext,
+    overload: fn(usize) -> Overload,
+) -> Result<(), Problem> {
+    let Some(in_flight) = context.in_flight() else { return Ok(()) };
+    let counted = in_flight.begin_wait(&app.admission().waits);
+    counted.map_err(|count| refused(app, context, in_flight.load(), overload(count)))
+}
+
+/// Counts a request that waits for its provider apart from others. Without room it need not wait:
+/// returns `false`, and is counted.
+pub(crate) fn may_wait(app: &App, context: &RequestContext) -> bool {
+    context.release_body();
+    let waits = &app.admission().waits;
+    let may_wait = context.in_flight().is_none_or(|it| it.begin_wait(waits).is_ok());
+    if !may_wait {
+        app.metrics().record_throttled(Overload::Waits(0).limit_name());
+    }
+    may_wait
 }
 
 /// The problem of a request whose credentials have failed. If this happens too often from one
@@ -193,7 +223,9 @@ fn refused(app: &App, context: &RequestContext, load: &AccountLoad, overload: Ov
     }
     let (quota, window, retry_after, what) = match overload {
         Overload::Requests(max) => (max as u64, None, SOON, "requests in flight"),
-        Overload::LongPolls(max) => (max as u64, None, SOON, "requests that wait for events"),
+        Overload::LongPolls(count) | Overload::Waits(count) => {
+            (count as u64, None, SOON, "requests that wait")
+        }
         Overload::LargeBodies(max) => {
             (max as u64, None, SOON, "requests with large bodies in flight")
         }
@@ -202,9 +234,14 @@ fn refused(app: &App, context: &RequestContext, load: &AccountLoad, overload: Ov
         }
     };
     let throttle = Throttle { policy, quota, window, retry_after, closes: false };
-    let detail = format!(
-        "The account has {quota} {what}, which is its limit. Nothing was done. Send the request again after the time in Retry-After."
-    );
+    let limit = match overload {
+        Overload::LongPolls(0) | Overload::Waits(0) => {
+            "The requests of other accounts that wait leave no room for a further one".to_owned()
+        }
+        _ => format!("The account has {quota} {what}, which is its limit"),
+    };
+    let detail =
+        format!("{limit}. Nothing was done. Send the request again after the time in Retry-After.");
     Problem::throttled(ProblemKind::TooManyRequests, throttle).detail(detail)
 }
 
@@ -216,8 +253,13 @@ mod tests {
     #[test]
     fn the_metrics_know_every_limit() {
         let rate = Overload::Rate { per_second: 1, retry_after: Duration::ZERO };
-        let overloads =
-            [Overload::Requests(1), Overload::LongPolls(1), Overload::LargeBodies(1), rate];
+        let overloads = [
+            Overload::Requests(1),
+            Overload::LongPolls(1),
+            Overload::Waits(1),
+            Overload::LargeBodies(1),
+            rate,
+        ];
         let others = [FAILED_CREDENTIALS, REQUEST_BYTES, RESPONSE_BYTES];
         let names: Vec<&str> =
             overloads.map(Overload::limit_name).into_iter().chain(others).collect();

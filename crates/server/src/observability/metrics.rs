@@ -26,10 +26,11 @@ use super::{
 
 /// The limits that throttle requests. Their series exist from the start, so that the first increase
 /// is visible; those of other labels, too.
-pub(crate) const LIMITS: [&str; 7] = [
+pub(crate) const LIMITS: [&str; 8] = [
     "failed-credentials",
     "requests-in-flight",
     "long-polls",
+    "waits",
     "large-bodies",
     "requests-per-second",
     "request-bytes",

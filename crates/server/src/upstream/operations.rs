@@ -128,7 +128,7 @@ impl Session {
             self.extend().await?;
             if let Some(after) = after.filter(|it| self.is_read_at_once(it)) {
                 self.read_after_call(after.template).await?;
-                self.context.waker.operation_moved();
+                self.context.waker.operation_moved(after.template);
             }
         }
         Ok(made)
@@ -200,7 +200,7 @@ impl Session {
             if after.operation.state.is_settled() {
                 run.settled.insert(after.id);
             }
-            self.context.waker.operation_moved();
+            self.context.waker.operation_moved(after.template);
         }
         Ok((progress, after))
     }

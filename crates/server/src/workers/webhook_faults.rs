@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use galley_domain::{
     emulator::faults::{Call, FaultEffect},
-    id::WebhookId,
+    id::{AccountId, WebhookId},
 };
-use galley_store::Webhook;
-use tokio::sync::OwnedSemaphorePermit;
+use galley_store::{FairSlot, Webhook};
 
 use crate::{
     app::App,
@@ -53,7 +52,7 @@ pub(super) async fn send(
     let effect = decide(app, webhook, name).await;
     let waits = matches!(effect, Some(FaultEffect::Reorder | FaultEffect::Delay(_)));
     // Without room, a request that would wait is sent at once.
-    let room = if waits { app.held_requests().room() } else { None };
+    let room = if waits { app.held_requests().room(webhook.account) } else { None };
     match (effect, room) {
         (Some(FaultEffect::Drop), _) => return SentRequest::withheld(),
         (Some(FaultEffect::Reorder), Some(room)) => {
@@ -95,7 +94,7 @@ async fn decide(app: &App, webhook: &Webhook, name: Option<&str>) -> Option<Faul
 
 /// Holds a request back until the next one to the endpoint was sent, or until none has followed for
 /// some time.
-fn hold(app: App, endpoint: WebhookId, request: PostRequest, room: OwnedSemaphorePermit) {
+fn hold(app: App, endpoint: WebhookId, request: PostRequest, room: FairSlot<AccountId>) {
     let number = app.held_requests().hold(endpoint, request);
     tokio::spawn(async move {
         let _room = room;
@@ -107,7 +106,7 @@ fn hold(app: App, endpoint: WebhookId, request: PostRequest, room: OwnedSemaphor
 }
 
 /// Sends a request late. The sender does not wait: the request would outlast its lease.
-fn send_later(app: App, request: PostRequest, delay: Duration, room: OwnedSemaphorePermit) {
+fn send_later(app: App, request: PostRequest, delay: Duration, room: FairSlot<AccountId>) {
     tokio::spawn(async move {
         let _room = room;
         tokio::time::sleep(delay).await;

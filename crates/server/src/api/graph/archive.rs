@@ -11,7 +11,7 @@ use super::{
     caller::{Caller, unknown},
     outcomes,
     parameters::{invalid_parameter, items},
-    submission::{self, Awaited, Outcome, Submission},
+    submission::{Awaited, Outcome, Submission},
 };
 use crate::{
     api::{
@@ -55,6 +55,7 @@ async fn change(
     changed: &str,
 ) -> Result<Response, Problem> {
     let ids = body.process(app.admission(), |_, document| read_ids(document?.root())).await?;
+    drop(body);
     let results = if caller.account.is_connected {
         change_at_provider(app, caller, &ids, trigger).await
     } else {
@@ -106,7 +107,7 @@ async fn change_at_provider<'a>(
         awaited.push((id, operation.map_err(|problem| problem.detail_text().to_owned())));
     }
     app.upstream().wake();
-    let deadline = submission::deadline(app);
+    let deadline = caller.begin_wait(app);
     let mut results = Vec::with_capacity(ids.len());
     for (id, awaited) in awaited {
         let result = match awaited {

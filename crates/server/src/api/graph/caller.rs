@@ -138,7 +138,7 @@ impl<S: RequiredScope> FromRequestParts<App> for Caller<S> {
                 if let Some(faithful) = Faithful::of(app, &caller.account).await? {
                     context.record_usage(faithful.count_call(app));
                 }
-                caller.strike_by_header(&parts.headers)?;
+                caller.strike_by_header(app, &parts.headers)?;
                 Ok(caller)
             }
             Err(problem) => {

@@ -8,7 +8,11 @@ use galley_domain::{
 
 use super::caller::Caller;
 use crate::{
-    api::problem::{Problem, ProblemKind},
+    admission::Overload,
+    api::{
+        problem::{Problem, ProblemKind},
+        throttling,
+    },
     app::App,
     call_usage,
 };
@@ -16,9 +20,12 @@ use crate::{
 /// The header that strikes a single call.
 const FAULT: &str = "galley-fault";
 
+/// Why a call is refused instead of delayed.
+const DELAY_REFUSED: &str = "Nothing was done, and the fault `delay` was not applied: so many requests wait that there is no room for a further one of this account. A fault with `times` has counted the call. Send the request again after the time in Retry-After, or fewer at a time.";
+
 impl<S> Caller<S> {
     /// Lets the header of the request strike the call. Other accounts than emulators ignore it.
-    pub(super) fn strike_by_header(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn strike_by_header(&self, app: &App, headers: &HeaderMap) -> Result<(), Problem> {
         let header = headers.get(FAULT).filter(|_| self.account.emulator.is_some());
         let Some(header) = header else { return Ok(()) };
         let effect = FaultEffect::from_header(header.to_str().unwrap_or_default());
@@ -26,7 +33,7 @@ impl<S> Caller<S> {
             let detail = format!("The header `Galley-Fault` is invalid: {error}.");
             Problem::of(ProblemKind::BadRequest).detail(detail)
         };
-        self.suffer(effect.map_err(invalid)?)
+        self.suffer(app, effect.map_err(invalid)?)
     }
 
     /// Lets a fault of the account strike a call about a template of this name, before anything
@@ -41,7 +48,7 @@ impl<S> Caller<S> {
             return Ok(());
         }
         match app.store().decide_fault(self.account.id, call, name).await? {
-            Some(effect) => self.suffer(effect),
+            Some(effect) => self.suffer(app, effect),
             None => Ok(()),
         }
     }
@@ -61,8 +68,15 @@ impl<S> Caller<S> {
     }
 
     /// Ends the call at once, or lets it happen and changes its response afterwards.
-    fn suffer(&self, effect: FaultEffect) -> Result<(), Problem> {
+    fn suffer(&self, app: &App, effect: FaultEffect) -> Result<(), Problem> {
         match effect {
+            // Before anything happens: without room, the call is refused.
+            FaultEffect::Delay(_) => {
+                let waits = throttling::reserve_wait(app, &self.context, Overload::Waits);
+                waits.map_err(|problem| problem.detail(DELAY_REFUSED))?;
+                self.context.record_fault(effect);
+                Ok(())
+            }
             FaultEffect::Error(failure) => {
                 if failure.is_throttling {
                     self.context.record_used_up(call_usage::used_up(self.account.id));

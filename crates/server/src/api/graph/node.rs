@@ -8,6 +8,7 @@ use axum::{
 };
 use galley_domain::{
     emulator::faults::Call,
+    id::TemplateId,
     rulebook::WHATSAPP,
     template::{edit::Edit, lifecycle::Trigger},
 };
@@ -111,6 +112,20 @@ pub(super) async fn change(
 /// result is valid only for the revision that was read. If that has changed, tries again.
 async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Response, Problem> {
     let id = caller.template_id(app).await?;
+    let (template, warnings) = edit_stored(app, caller, id, request).await?;
+    let mut response = json(StatusCode::OK, submitted_edit(app, caller, template).await?);
+    add_warning_count(&mut response, warnings);
+    Ok(response)
+}
+
+/// Stores an edit. Returns the template and the number of warnings. Body and document are dropped here,
+/// so that they take no memory while the request waits for the provider.
+async fn edit_stored(
+    app: &App,
+    caller: &Caller<Write>,
+    id: TemplateId,
+    request: Request,
+) -> Result<(StoredTemplate, usize), Problem> {
     let mut body = GraphBody::from_request(request, app).await?;
     caller.strike_template(app, Call::Edit, id).await?;
     let bytes = body.len();
@@ -129,13 +144,7 @@ async fn edit(app: &App, caller: &Caller<Write>, request: Request) -> Result<Res
         let change = TemplateChange { expected, ..caller.change(app, id) };
         match app.store().edit_template(change, edit).await? {
             ChangeOutcome::RevisionMismatch(_) => {}
-            outcome => {
-                let template = outcomes::changed(outcome, id, "edit")?;
-                let body = submitted_edit(app, caller, template).await?;
-                let mut response = json(StatusCode::OK, body);
-                add_warning_count(&mut response, warnings.count());
-                return Ok(response);
-            }
+            outcome => return Ok((outcomes::changed(outcome, id, "edit")?, warnings.count())),
         }
     }
     Err(Problem::of(ProblemKind::Busy)

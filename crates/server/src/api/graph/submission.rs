@@ -16,13 +16,15 @@ use crate::{
     api::{
         auth::Write,
         problem::{Problem, ProblemKind},
+        throttling,
     },
     app::App,
     json_writer::ObjectWriter,
     upstream::SUBMISSION_WAIT,
 };
 
-/// Interval at which a request reads its operation, in case another process makes it.
+/// First interval at which a request reads its operation, in case another process makes it. It grows to
+/// a quarter of the time that the request has waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The change that a request waits for.
@@ -67,7 +69,7 @@ impl Caller<Write> {
             return Ok(awaited.iter().map(|_| Submission::NotConnected).collect());
         }
         app.upstream().wake();
-        let deadline = deadline(app);
+        let deadline = self.begin_wait(app);
         let mut submissions = Vec::with_capacity(awaited.len());
         let mut refusal = None;
         for change in awaited {
@@ -81,6 +83,14 @@ impl Caller<Write> {
             }
         }
         refusal.map_or(Ok(submissions), Err)
+    }
+
+    /// Begins to wait, and returns when to stop: at once if too many requests of the account wait. The
+    /// operation is queued in any case.
+    pub(super) fn begin_wait(&self, app: &App) -> Instant {
+        let wait = SUBMISSION_WAIT.min(app.limits().request / 2);
+        let may_wait = throttling::may_wait(app, &self.context);
+        Instant::now() + if may_wait { wait } else { Duration::ZERO }
     }
 
     /// Waits for one change.
@@ -102,9 +112,8 @@ impl Caller<Write> {
     ) -> Result<Outcome, Problem> {
         let account = self.account.id;
         let template = awaited.template();
-        let mut moves = app.upstream().moves();
+        let (mut moves, began) = (app.upstream().moves(), Instant::now());
         loop {
-            moves.mark_unchanged();
             let operation = match awaited {
                 Awaited::Archiving(_, id) => app.store().operation(account, id).await?,
                 _ => app.store().newest_operation(account, template).await?,
@@ -134,8 +143,9 @@ impl Caller<Write> {
                 _ if is_over => return Ok(Outcome::Settled(Submission::Pending(word(state)))),
                 _ => {}
             }
-            let next_read = deadline.min(Instant::now() + POLL_INTERVAL);
-            let _ = timeout_at(next_read, moves.changed()).await;
+            let pause = POLL_INTERVAL.max(began.elapsed() / 4);
+            let next_read = deadline.min(Instant::now() + pause);
+            let _ = timeout_at(next_read, moves.of(template)).await;
         }
     }
 
@@ -200,11 +210,6 @@ impl Caller<Write> {
         }
         Ok(())
     }
-}
-
-/// When a request that begins to wait now stops waiting.
-pub(super) fn deadline(app: &App) -> Instant {
-    Instant::now() + SUBMISSION_WAIT.min(app.limits().request / 2)
 }
 
 /// The end of a wait.

@@ -14,6 +14,7 @@ use crate::{
         auth::Webhooks,
         emulated_app, json,
         problem::{Problem, ProblemKind},
+        throttling::Admitted,
     },
     app::App,
     delivery::EndpointError,
@@ -29,6 +30,7 @@ const NOT_VERIFIED: GraphError =
 pub(super) async fn subscribe(
     State(app): State<App>,
     caller: Caller<Webhooks>,
+    admitted: Admitted,
     mut body: GraphBody,
 ) -> Result<Response, Problem> {
     let read = |_: &[u8], document: Result<_, Problem>| {
@@ -44,6 +46,7 @@ pub(super) async fn subscribe(
         return Ok(success());
     };
     let account = caller.account.id;
+    admitted.begin_wait(&app)?;
     app.webhooks().check_endpoint(account, &url, Some(&verify_token)).await.map_err(|error| {
         error.log_hidden_cause(account, caller.trace);
         let problem = Problem::refused_endpoint(&error, "/override_callback_uri");

@@ -32,6 +32,7 @@ pub(super) async fn upsert(
 ) -> Result<Response, Problem> {
     // Authentication templates have no header, so there are no samples to check.
     let templates = body.process(app.admission(), |_, document| read(&document?)).await?;
+    drop(body);
     caller.strike(&app, Call::Create, templates.first().map(Template::name)).await?;
     let languages: Vec<String> = templates.iter().map(|it| it.language().to_owned()).collect();
     let at = app.clock().now();

@@ -20,6 +20,7 @@ use crate::{
         body::JsonBody,
         emulated_app, json,
         problem::{Problem, ProblemKind},
+        throttling::Admitted,
         view,
     },
     app::App,
@@ -29,6 +30,7 @@ use crate::{
 pub(super) async fn create(
     State(app): State<App>,
     caller: Caller<Webhooks>,
+    admitted: Admitted,
     body: JsonBody,
 ) -> Result<Response, Problem> {
     let read = |bytes| {
@@ -39,6 +41,7 @@ pub(super) async fn create(
         body.process(&app, read).await?;
     // The memory of a large body is free again while the receiver is verified.
     drop(body);
+    admitted.begin_wait(&app)?;
     check_url(&app, &caller, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let subscribed = caller.account.is_app_callback(format);
@@ -75,6 +78,7 @@ pub(super) async fn create(
 pub(super) async fn edit(
     State(app): State<App>,
     caller: Caller<Webhooks>,
+    admitted: Admitted,
     body: JsonBody,
 ) -> Result<Response, Problem> {
     let document = body.process(&app, Document::parse).await?;
@@ -86,6 +90,7 @@ pub(super) async fn edit(
     // A token without a URL verifies the current URL again.
     if url.is_some() || verify_token.is_some() {
         let url = url.as_ref().unwrap_or(&webhook.url);
+        admitted.begin_wait(&app)?;
         check_url(&app, &caller, url, verify_token.as_ref()).await?;
     }
     let change = WebhookChange { url, events, disabled };
