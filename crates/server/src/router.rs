@@ -50,7 +50,8 @@ pub(crate) fn routes(console: Option<ConsoleOrigin>) -> Router<App> {
     routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
 }
 
-/// The routes of the console. Pages of other sites cannot change anything through them.
+/// The routes of the console. Pages of other origins cannot make its calls; everyone may load its
+/// pages, which contain no data.
 fn console_routes(origin: ConsoleOrigin) -> Router<App> {
     let check = move |request: Request| {
         RequestContext::from_extensions(request.extensions());
@@ -58,10 +59,10 @@ fn console_routes(origin: ConsoleOrigin) -> Router<App> {
         ready(checked.map(|()| request))
     };
     Router::new()
-        .merge(console::routes())
         .merge(session::routes())
         .merge(v1::routes(BasePath::Console))
         .layer(axum::middleware::map_request(check))
+        .merge(console::routes())
 }
 
 /// The routes of the health listener.

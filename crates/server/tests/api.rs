@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod authorisation;
 mod console;
+mod console_origin;
 mod console_pages;
 mod cors;
 mod create;

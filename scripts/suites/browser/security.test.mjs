@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after } from 'node:test';
+import { WAIT_MS } from './browser.mjs';
 import { energySupplier } from './content.mjs';
+import { until } from './service.mjs';
 import { openStage } from './stage.mjs';
 
 const REVOKED_MS = 5_000;
@@ -52,6 +54,10 @@ story('a request of another site with the cookie is refused: 403', async () => {
     ['POST', `/console/api/-/message_templates/${invoice}/review`, { decision: 'approve' }],
     ['PATCH', `/console/api/-/message_templates/${invoice}`, { category: 'MARKETING' }],
     ['DELETE', `/console/api/-/message_templates/${invoice}`],
+    ['GET', '/console/session'],
+    ['GET', '/console/api/-/message_templates'],
+    ['GET', `/console/api/-/message_templates/${invoice}/proof`],
+    ['GET', '/console/api/-/events'],
   ];
   const foreign = [
     {},
@@ -67,7 +73,7 @@ story('a request of another site with the cookie is refused: 403', async () => {
       const response = await fetch(service.direct + path, {
         method,
         headers: { ...headers, cookie: `${COOKIE}=${value}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+        body: method === 'GET' ? undefined : JSON.stringify(body),
       });
       const problem = await response.json();
       const got = `${response.status} ${problem.type}`;
@@ -107,6 +113,38 @@ for (const host of ['127.0.0.1', 'localhost']) {
     assert.equal((await lumen.call(lumen.token('check'), 'GET', `/message_templates/${invoice}`)).status, 'PENDING');
   });
 }
+
+story('a page of another port can neither read from the console nor claim phone numbers', async () => {
+  const mira = await visitor(lumen);
+  const page = await mira.tab();
+  await page.goto(`http://127.0.0.1:${elsewhere.address().port}/`);
+  const target = `${service.address}/console/api/15559990000/message_templates`;
+  // The browser does not show every response to its own page.
+  const refusals = () => service.log().split('\n').filter((it) => it.includes('GET /console/api/') && it.includes(' 403 ')).length;
+  for (const kind of ['image', 'script', 'frame', 'no-cors', 'cors', 'events']) {
+    const before = refusals();
+    await page.evaluate(
+      ([how, url]) => {
+        const element = { image: 'img', script: 'script', frame: 'iframe' }[how];
+        if (element) document.body.append(Object.assign(document.createElement(element), { src: url }));
+        else if (how === 'events') new EventSource(url, { withCredentials: true });
+        else fetch(url, { mode: how === 'no-cors' ? how : 'cors', credentials: 'include' }).catch(() => undefined);
+      },
+      [kind, `${target}?${kind}`],
+    );
+    await until(() => refusals() > before, WAIT_MS, `${kind} is refused`);
+  }
+  // The browser asks first whether it may send a header of its own, and does not send it.
+  const withHeader = await page.evaluate(
+    (url) => fetch(url, { credentials: 'include', headers: { 'Galley-Console': '1' } }).then(() => 'sent', () => 'refused'),
+    target,
+  );
+  assert.equal(withHeader, 'refused');
+  await mira.expectFinding(/status of 403/);
+  mira.expected.push(/CORS policy|EventSource|ERR_|favicon|MIME type|X-Frame-Options|frame-ancestors/);
+  const { phone_number_ids: phones } = await mira.page.evaluate(async () => (await fetch('/console/session')).json());
+  assert.deepEqual(phones, [lumen.phone]);
+});
 
 story('the console cannot be framed by another page', async () => {
   const mira = await visitor(lumen);

@@ -36,7 +36,8 @@ fn a_link_from_the_command_line_signs_in_once() {
     let cookie = response.header("set-cookie").unwrap();
     assert!(cookie.starts_with("galley_console=") && cookie.contains("; HttpOnly"), "{cookie}");
     let cookie = cookie.split(';').next().unwrap();
-    let session = service.send(&Request::get("/console/session").header("Cookie", cookie)).json();
+    let session = Request::get("/console/session").header("Cookie", cookie);
+    let session = service.send(&session.header("Sec-Fetch-Site", "same-origin")).json();
     assert_eq!(session["account"]["name"], "shop");
     assert_eq!(session["token"]["scopes"], json!(["read", "review"]));
     assert_eq!(session["token"]["name"], "Mira");
@@ -68,7 +69,7 @@ fn a_link_to_an_emulator_account_also_permits_its_page() {
         let response = sign_in(&service, &json!({"link": secret(&link)}));
         let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap();
         let session = Request::get("/console/session").header("Cookie", cookie);
-        let session = service.send(&session).json();
+        let session = service.send(&session.header("Galley-Console", "1")).json();
         assert_eq!(session["account"]["emulator"], "standard");
         assert_eq!(session["token"]["scopes"], expected);
     }

@@ -215,6 +215,10 @@ impl<S: RequiredScope> Caller<S> {
             Some(phone) => unclaimed_phone(app, &account, phone).await?,
             None => None,
         };
+        // A person in a browser claims no number: a wrong path would claim one permanently.
+        if claimed_phone.is_some() && session.is_some() {
+            return Err(phone_unknown(&account));
+        }
         ensure_served(app, &account)?;
         if let Some(phone) = claimed_phone {
             claim_phone(app, &account, phone, Author::token(token.credential.id, now)).await?;
@@ -330,13 +334,13 @@ async fn unclaimed_phone<'p>(
 }
 
 /// The problem for a phone number that the account cannot use. An account that claims numbers gets
-/// the same response for the number of another account and beyond its quota, so that it cannot find
-/// out which numbers are in use.
+/// the same response for the number of another account, beyond its quota and in the console, so that
+/// it cannot find out which numbers are in use.
 fn phone_unknown(account: &Account) -> Problem {
     let problem = Problem::of(ProblemKind::PhoneUnknown);
     match account.quotas.phone_numbers.max(DEFAULT_PHONE_NUMBERS) {
         Some(max) if account.takes_any_phone => problem.detail(format!(
-            "Another account owns this phone number id, or this account owns {max} of them and cannot claim more. The operator lists them with `galley phone list`, adds one with `galley phone add`, removes unused ones with `galley phone remove`, and raises the limit with `galley account limit --phone-numbers`."
+            "Another account owns this phone number id, or this account owns {max} of them and cannot claim more; the console claims none. The operator lists them with `galley phone list`, adds one with `galley phone add`, removes unused ones with `galley phone remove`, and raises the limit with `galley account limit --phone-numbers`."
         )),
         _ => problem,
     }

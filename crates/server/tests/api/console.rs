@@ -20,7 +20,7 @@ use crate::harness::{TestAccount, TestResponse, TestService};
 const ORIGIN: &str = "https://galley.test";
 
 /// A request of the console's own page.
-fn own(method: Method, path: &str, cookie: &str, body: &Value) -> Request<Body> {
+pub(super) fn own(method: Method, path: &str, cookie: &str, body: &Value) -> Request<Body> {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder()
         .method(method)
@@ -52,7 +52,11 @@ fn cookie_of(response: &TestResponse) -> String {
     set.split(';').next().unwrap().to_owned()
 }
 
+/// The cookie of a session of the first account, which has claimed its phone number before.
 pub(super) async fn signed_in(app: &TestApp) -> String {
+    let (account, by) =
+        (app.store.accounts().await.unwrap()[0].id, Author::operator(app.clock.now()));
+    app.store.claim_phone(account, PHONE, None, by).await.unwrap();
     cookie_of(&sign_in(app, &json!({"token": TOKEN})).await)
 }
 
@@ -82,8 +86,8 @@ async fn a_token_signs_in_and_the_session_tells_who_it_is() {
     assert!(set.starts_with("__Host-galley_console="), "{set}");
     assert!(set.ends_with("; Path=/; Secure; HttpOnly; SameSite=Strict"), "{set}");
     let cookie = cookie_of(&response);
-    // A use of the number claims it.
-    call(&app, Method::GET, &templates(""), &cookie, &Value::Null).await;
+    // A use of the number by a program claims it.
+    app.call(Method::GET, "", &Value::Null).await;
     let shown = session(&app, &cookie).await;
     assert_eq!(shown.status, 200, "{shown:?}");
     let mut shown = shown.json();
@@ -197,7 +201,9 @@ async fn the_cookie_stands_for_key_and_token_in_the_console_only() {
     let path = format!("/api/v1.0/{PHONE}/{KEY}/message_templates");
     let other = call(&app, Method::GET, &path, &cookie, &Value::Null).await;
     other.problem(401, "token-missing");
-    let bearer = app.send(request(Method::GET, &templates(""), TOKEN, "")).await;
+    let mut bearer = request(Method::GET, &templates(""), TOKEN, "");
+    bearer.headers_mut().insert("sec-fetch-site", "same-origin".parse().unwrap());
+    let bearer = app.send(bearer).await;
     bearer.problem(401, "session-ended");
     let none = call(&app, Method::GET, &templates(""), "", &Value::Null).await;
     none.problem(401, "session-ended");

@@ -97,6 +97,7 @@ async fn a_session_that_began_while_the_setting_was_on_is_refused_without_it() {
     let cookie = "__Host-galley_console=cookie";
     console(&service, Method::GET, cookie, Value::Null).await.problem(403, "emulator-off");
     let request = Request::builder().uri("/console/api/-/events").header("cookie", cookie);
+    let request = request.header("sec-fetch-site", "same-origin");
     let refused = service.send(request.body(Body::empty()).unwrap()).await;
     refused.problem(403, "emulator-off");
 }

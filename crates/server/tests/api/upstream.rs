@@ -225,6 +225,7 @@ async fn a_session_of_the_console_says_that_its_account_is_connected() {
     let cookie = signed_in(&app).await;
     assert_eq!(session(&app, &cookie).await.json()["account"]["connected"], true);
     let request = Request::get("/console/api/-/upstream").header("cookie", &cookie);
+    let request = request.header("sec-fetch-site", "same-origin");
     let shown = app.send(request.body(Body::empty()).unwrap()).await;
     assert_eq!(shown.json()["state"], "connected", "{shown:?}");
     app.disconnect(account).await;

@@ -1,4 +1,4 @@
-//! Refuses requests that pages of other sites make a browser send with the cookie of the console.
+//! Refuses calls that pages of other origins make a browser send with the cookie of the console.
 
 use axum::http::{HeaderMap, HeaderName, Method, header};
 use url::Url;
@@ -7,7 +7,11 @@ use crate::api::problem::{Problem, ProblemKind};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The pages that may change something.
+/// The header that the console's pages send with every call. A page of another origin can send it
+/// only after a preflight request, which the console always refuses.
+const GALLEY_CONSOLE: HeaderName = HeaderName::from_static("galley-console");
+
+/// The pages that may call the console's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConsoleOrigin {
     /// Those of this origin.
@@ -23,27 +27,29 @@ impl ConsoleOrigin {
         Self::Fixed(origin.unwrap_or_default())
     }
 
-    /// Refuses a request that another site may have caused. Browsers say where a request comes from
-    /// in `Sec-Fetch-Site`, but not to an address without TLS; then `Origin` does.
+    /// Refuses a call that a page of another origin may have caused, whatever its method: another
+    /// port of the same host is the same site, so the browser sends the cookie with its requests.
+    ///
+    /// Browsers say where a request comes from in `Sec-Fetch-Site`, but old ones do not, and none
+    /// does to an address without TLS; then `Origin` does. They send neither with a read of their
+    /// own page, which therefore has a header of its own.
     pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-        if method.is_safe() {
-            return Ok(());
-        }
-        let is_own = match headers.get(SEC_FETCH_SITE) {
-            Some(site) => site == "same-origin",
-            None => self.is_origin(headers),
+        let is_own = if let Some(site) = headers.get(SEC_FETCH_SITE) {
+            site == "same-origin"
+        } else if let Some(origin) = headers.get(header::ORIGIN) {
+            origin.to_str().is_ok_and(|origin| self.is_origin(origin, headers))
+        } else {
+            method.is_safe() && headers.contains_key(GALLEY_CONSOLE)
         };
         if is_own { Ok(()) } else { Err(Problem::of(ProblemKind::CrossSite)) }
     }
 
-    fn is_origin(&self, headers: &HeaderMap) -> bool {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let Some(origin) = text(header::ORIGIN) else { return false };
+    fn is_origin(&self, origin: &str, headers: &HeaderMap) -> bool {
         match self {
             Self::Fixed(own) => origin == own,
             Self::Host => {
                 let host = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
-                let named = text(header::HOST);
+                let named = headers.get(header::HOST).and_then(|value| value.to_str().ok());
                 host.zip(named).is_some_and(|(host, named)| host.eq_ignore_ascii_case(named))
             }
         }
@@ -62,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_consoles_own_pages_change_something() {
+    fn only_the_consoles_own_pages_make_calls() {
         let own = ConsoleOrigin::of("https://galley.test/base");
         for (headers, expected) in [
             (&[("sec-fetch-site", "same-origin")][..], true),
@@ -71,8 +77,10 @@ mod tests {
             (&[("sec-fetch-site", "cross-site")], false),
             (&[("sec-fetch-site", "none")], false),
             (&[("sec-fetch-site", "cross-site"), ("origin", "https://galley.test")], false),
+            (&[("sec-fetch-site", "same-site"), ("galley-console", "1")], false),
             (&[("origin", "https://galley.test")], true),
             (&[("origin", "http://galley.test")], false),
+            (&[("origin", "http://galley.test"), ("galley-console", "1")], false),
             (&[("origin", "https://galley.test:444")], false),
             (&[("origin", "https://evil.test"), ("host", "evil.test")], false),
             (&[("origin", "null")], false),
@@ -81,7 +89,22 @@ mod tests {
         ] {
             assert_eq!(is_allowed(&own, &Method::POST, headers), expected, "{headers:?}");
             assert_eq!(is_allowed(&own, &Method::DELETE, headers), expected, "{headers:?}");
-            assert!(is_allowed(&own, &Method::GET, headers), "{headers:?}");
+            assert_eq!(is_allowed(&own, &Method::GET, headers), expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_read_without_any_word_of_the_browser_needs_the_header_of_the_consoles_pages() {
+        let own = ConsoleOrigin::of("http://10.0.0.1:8080");
+        let headers = [("galley-console", "1")];
+        for (method, expected) in [
+            (Method::GET, true),
+            (Method::HEAD, true),
+            (Method::POST, false),
+            (Method::DELETE, false),
+        ] {
+            assert_eq!(is_allowed(&own, &method, &headers), expected, "{method}");
+            assert!(!is_allowed(&own, &method, &[]), "{method}");
         }
     }
 

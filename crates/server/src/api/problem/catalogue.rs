@@ -91,7 +91,7 @@ catalogue! {
     InvalidLink UNAUTHORIZED "invalid-link" "The console link is not valid"
         "A link works once, within 60 seconds. `galley console` creates a new one.";
     CrossSite FORBIDDEN "cross-site" "Another site has caused the request"
-        "Nothing was done. Only pages of the console change something here. If this is the console, set `public_url` to the address in the browser.";
+        "Nothing was done. Only pages of the console make this call; programs use API v1.0. If this is the console, reload the page, and set `public_url` to the address in the browser.";
     FourEyes FORBIDDEN "four-eyes" "A second person has to decide"
         "Nothing was done. Let another token than the one that created the version approve or reject it. The operator creates tokens with `galley token create`, and changes the rule with `galley account change --four-eyes`.";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body must be JSON in UTF-8"

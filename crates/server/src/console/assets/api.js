@@ -1,10 +1,7 @@
 // Talks to the service: fetch, problems as errors, ETags, the session.
 //
-//   const { data, etag } = await api.get(`message_templates/${id}`, { query: { version: 2 }, signal });
-//   await api.patch(`message_templates/${id}`, { body: document, ifMatch: etag });
-//
 // Paths are relative to `/console/api/{phone_number_id}/`; a path that begins with `/` is used as it is.
-// Every failure is a `Problem`; an aborted request rejects with the `AbortError` of fetch (`isAbort`).
+// Every failure is a `Problem`; an aborted request is an `AbortError` (`isAbort`).
 // A 401 also ends the session: listeners of `onSessionEnd` are called once.
 
 /**
@@ -119,7 +116,7 @@ function early(method, url) {
  */
 async function send(method, url, options = {}) {
   /** @type {Record<string, string>} */
-  const headers = { Accept: 'application/json' };
+  const headers = { Accept: 'application/json', 'Galley-Console': '1' };
   const body = options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (options.ifMatch) headers['If-Match'] = options.ifMatch;

@@ -3,7 +3,7 @@
 // api.js takes the responses by their address; those that it does not ask for are dropped.
 {
   const early = new Map();
-  const ask = (url) => fetch(url, { headers: { Accept: 'application/json' }, credentials: 'same-origin', cache: 'no-store' });
+  const ask = (url) => fetch(url, { headers: { Accept: 'application/json', 'Galley-Console': '1' }, credentials: 'same-origin', cache: 'no-store' });
   const { pathname, search } = location;
   if (!/^\/console\/sign-in/.test(pathname)) early.set('/console/session', ask('/console/session'));
   if (/^\/console(\/(templates\/?)?)?$/.test(pathname)) {
