@@ -85,7 +85,7 @@ pub(crate) fn visible(text: &str) -> String {
     let hides = |c: char| {
         c.is_control()
             || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
-            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+            || matches!(c, '\u{61C}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
     };
     text.replace(hides, " ")
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    account::{MAX_CREDENTIAL_NAME_CHARS, Scope, Scopes},
+    account::{MAX_CREDENTIAL_NAME_CHARS, NameError, Scope, Scopes, check_characters},
     document::{Document, Json},
     rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat, StringRule},
     validation::{reader::Reader, timestamp},
@@ -66,6 +66,10 @@ impl NewToken {
             &TOKEN,
             |_| true,
             |violations| {
+                if let Some(error) = wrong_name(root) {
+                    let hint = "choose another name";
+                    report(violations, "/name", Rule::TokenName, &error.to_string(), hint);
+                }
                 if matches!(root.get("scopes"), Some(Json::Array(scopes)) if scopes.is_empty()) {
                     let hint = format!("list some of {}", Scope::VALUES.join(", "));
                     report(violations, "/scopes", Rule::TokenScopes, "has no scope", &hint);
@@ -81,6 +85,13 @@ impl NewToken {
             expires_at: expiry.unwrap_or_default(),
         })
     }
+}
+
+/// Why the name is refused, apart from violations that the schema reports.
+fn wrong_name(root: &Json<'_>) -> Option<NameError> {
+    let name = root.get("name").and_then(Json::as_str).filter(|name| !name.trim().is_empty())?;
+    let error = check_characters(name).err()?;
+    Some(error).filter(|it| !matches!(it, NameError::Control(found) if found.is_control()))
 }
 
 /// Where an expiry is wrong, what is wrong, and how to fix it.

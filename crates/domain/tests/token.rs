@@ -32,6 +32,21 @@ const TABLE: &[(&str, &[&str], &str)] = &[
         r#"{"name":"c i","scopes":["read","audit"]}"#,
     ),
     (
+        r#"{"name":"Ser\u200bvice","scopes":["read"]}"#,
+        &["/name token-name"],
+        r#"{"name":"Customer Ser\u200bvice","scopes":["read"]}"#,
+    ),
+    (
+        r#"{"name":"\u202e\u0007","scopes":["read"]}"#,
+        &["/name control-character"],
+        r#"{"name":"\u05d0","scopes":["read"]}"#,
+    ),
+    (
+        r#"{"name":"Ada\u202e","scopes":["read"]}"#,
+        &["/name token-name"],
+        r#"{"name":"Ada\u200d","scopes":["read"]}"#,
+    ),
+    (
         r#"{"name":"ci","scopes":[]}"#,
         &["/scopes token-scopes"],
         r#"{"name":"ci","scopes":["audit"]}"#,

@@ -121,13 +121,8 @@ pub(super) fn emulator_limits(kind: EmulatorKind) -> Option<AccountLimits> {
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
-    if name.trim().is_empty() || name.chars().count() > 200 {
-        bail!("an account name must have 1 to 200 characters");
-    }
-    if name.chars().any(char::is_control) {
-        bail!("an account name must not contain control characters");
-    }
-    Ok(())
+    account::check_account_name(name)
+        .map_err(|error| anyhow::anyhow!("the name of an account {error}"))
 }
 
 fn parse_review(review: &str) -> anyhow::Result<Review> {

@@ -73,12 +73,7 @@ fn new_credential(
 
 /// Checks the name of a credential.
 pub(super) fn checked_name(name: String) -> anyhow::Result<String> {
-    if !account::is_valid_credential_name(&name) {
-        bail!(
-            "--name must have 1 to {} characters, none of them a control character, and no space at its ends",
-            account::MAX_CREDENTIAL_NAME_CHARS
-        );
-    }
+    account::check_credential_name(&name).map_err(|error| anyhow::anyhow!("--name {error}"))?;
     Ok(name)
 }
 

@@ -245,7 +245,7 @@ fn credentials_have_names_that_lists_and_rotations_keep() {
         assert!(list[0]["created_at"].is_string(), "{list}");
         let refused = galley(dir.path(), &[kind, "create", "default", "--name", " CI"]);
         let message = String::from_utf8(refused.stderr).unwrap();
-        assert!(message.contains("--name must have 1 to 64 characters"), "{message}");
+        assert!(message.contains("--name begins or ends with whitespace"), "{message}");
     }
     let token = galley_json(dir.path(), &["token", "create", "default"]);
     let list = galley_json(dir.path(), &["token", "list", "default"]);
@@ -253,4 +253,38 @@ fn credentials_have_names_that_lists_and_rotations_keep() {
     assert_eq!(created["scopes"], "read,write,review,webhooks", "others only by name");
     let scopes = ["--scopes", "credentials,audit"];
     galley_json(dir.path(), &[&["token", "create", "default"], &scopes[..]].concat());
+}
+
+#[test]
+fn no_new_name_looks_like_a_built_in_author_or_turns_the_text_around() {
+    let (dir, _service) = started();
+    let token = galley_json(dir.path(), &["token", "create", "default", "--name", "Ada"]);
+    let id = token["id"].to_string();
+    let built_in = "looks like `operator`, which Galley itself shows as an author";
+    let directional = "contains the directional character U+202E";
+    for (name, expected) in [
+        ("Operator", built_in),
+        ("the\u{a0}oper\u{200b}ator", built_in),
+        ("\u{ff4f}perator", built_in),
+        ("a\u{202e}b", directional),
+        ("a\u{1b}[2Jb", "contains the control character U+001B"),
+        ("\u{200b}", "has no visible character"),
+    ] {
+        for arguments in [
+            &["token", "create", "default", "--name", name][..],
+            &["key", "create", "default", "--name", name],
+            &["token", "rotate", &id, "--name", name],
+            &["console", "default", "--name", name],
+            &["account", "create", name],
+            &["account", "rename", "default", name],
+        ] {
+            let refused = galley(dir.path(), arguments);
+            let message = String::from_utf8(refused.stderr).unwrap();
+            assert_eq!(refused.status.code(), Some(1), "{arguments:?}: {message}");
+            assert!(message.contains(expected), "{arguments:?}: {message}");
+        }
+    }
+    let accounts = galley_json(dir.path(), &["account", "list"]);
+    assert_eq!(accounts.as_array().unwrap().len(), 1, "{accounts}");
+    assert_eq!(text(&accounts[0], "name"), "default");
 }

@@ -1,9 +1,10 @@
 //! Fast scans over strings, and character classes that several checks share.
 
 use icu_properties::{
-    props::{EnumeratedProperty, Script},
+    props::{BidiControl, BinaryProperty, DefaultIgnorableCodePoint, EnumeratedProperty, Script},
     script::ScriptWithExtensions,
 };
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Whether `text` has more than `max` characters. Counts characters only if the number of bytes
 /// does not decide it.
@@ -28,6 +29,35 @@ pub(crate) fn has_pair(text: &str, byte: u8) -> bool {
 /// the only members of the categories Zl and Zp.
 pub(crate) fn is_separator(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// Whether a character is invisible, directional or a variation selector.
+pub(crate) fn is_hidden(character: char) -> bool {
+    match character {
+        // The soft hyphen is the first of them.
+        ..'\u{ad}' => false,
+        // These display nothing, but are not default ignorable: the blank braille pattern, the
+        // interlinear annotation characters, the format controls of hieroglyphs, the filler of the
+        // Khitan script and the musical symbol without a note head.
+        '\u{2800}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{13430}'..='\u{1343f}'
+        | '\u{16fe4}'
+        | '\u{1d159}' => true,
+        _ => DefaultIgnorableCodePoint::for_char(character),
+    }
+}
+
+/// The text without letter case, invisible characters and differences of composition.
+pub(crate) fn folded(text: &str) -> String {
+    let visible = text.chars().filter(|it| !is_hidden(*it));
+    let folded = visible.nfkc().flat_map(char::to_lowercase);
+    folded.nfkc().filter(|it| !is_hidden(*it)).collect()
+}
+
+/// Whether a character changes the direction of the text around it.
+pub(crate) fn is_directional(character: char) -> bool {
+    BidiControl::for_char(character)
 }
 
 /// Whether a character is a letter or digit of a script that is written without spaces between

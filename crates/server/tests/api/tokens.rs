@@ -138,6 +138,18 @@ async fn an_invalid_document_lists_every_violation() {
 }
 
 #[tokio::test]
+async fn a_name_that_looks_like_a_built_in_author_is_refused() {
+    let app = started().await;
+    for name in ["operator", "Provider", "SYSTEM\u{200b}", "\u{ff53}ystem", "Ada\u{202e}"] {
+        let body = json!({"name": name, "scopes": ["read"]});
+        let response = call(&app, MANAGER, Method::POST, "/tokens", &body).await;
+        let problem = response.problem(422, "invalid-token-document");
+        assert_eq!(problem["violations"][0]["rule"], "token-name", "{name:?}");
+        assert_eq!(problem["violations"][0]["pointer"], "/name", "{name:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_revokes_others_of_its_account_and_itself() {
     let app = started().await;
     app.account("stranger", &["222"], "strangers-key", "strangers-token").await;

@@ -12,7 +12,7 @@ const { service, visitor, story } = await openStage({
   GALLEY_SECRET_KEY: 'the secret key of these stories',
   GALLEY_UPSTREAM_ALLOW_PRIVATE: 'true',
 });
-const provider = service.emulator('Provider', '15550002222', '--faithful');
+const provider = service.emulator('Lumen abroad', '15550002222', '--faithful');
 service.cli('account', 'limit', provider.id, 'none');
 const there = provider.token('shop');
 const account = service.account('Shop', 'whatsapp', '15550001111');

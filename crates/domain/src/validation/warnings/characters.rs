@@ -2,15 +2,17 @@
 
 use icu_properties::{
     props::{
-        BidiControl, BinaryProperty, DefaultIgnorableCodePoint, EmojiModifier, EnumeratedProperty,
-        ExtendedPictographic, IndicSyllabicCategory, JoiningType, LineBreak, Script,
-        VariationSelector,
+        BinaryProperty, EmojiModifier, EnumeratedProperty, ExtendedPictographic,
+        IndicSyllabicCategory, JoiningType, LineBreak, Script, VariationSelector,
     },
     script::ScriptWithExtensions,
 };
 
 use super::limited;
-use crate::violation::{Span, TextWarning, WarningRule, pluralized};
+use crate::{
+    document::text::{is_directional, is_hidden},
+    violation::{Span, TextWarning, WarningRule, pluralized},
+};
 
 /// Warns of each run of invisible characters in a string.
 pub(super) fn check(text: &str, hint: &str) -> Vec<TextWarning> {
@@ -96,25 +98,9 @@ fn finding(text: &[char], at: usize) -> Option<WarningRule> {
     (!is_allowed).then_some(WarningRule::InvisibleCharacter)
 }
 
-fn is_directional(character: char) -> bool {
-    BidiControl::for_char(character)
-}
-
 /// Whether a character is invisible without being whitespace, directional or a variation selector.
 fn is_invisible(character: char) -> bool {
     is_hidden(character) && !is_directional(character) && !is_selector(character)
-}
-
-/// Whether a character is invisible, directional or a variation selector.
-fn is_hidden(character: char) -> bool {
-    match character {
-        // The soft hyphen is the first of them.
-        ..'\u{ad}' => false,
-        // The blank braille pattern and the interlinear annotation characters display nothing,
-        // but are not default ignorable.
-        '\u{2800}' | '\u{fff9}'..='\u{fffb}' => true,
-        _ => DefaultIgnorableCodePoint::for_char(character),
-    }
 }
 
 /// Whether a character selects the appearance of the one before it.
