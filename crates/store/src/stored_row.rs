@@ -87,4 +87,13 @@ pub(crate) trait StoredRow {
     fn actor(&self, column: &str) -> Result<Actor, StoreError> {
         self.decoded(column, actor_from_key)
     }
+
+    /// The name of an actor. A token without a name is shown with its id, and other actors have none.
+    fn actor_name(&self, column: &str, actor: Actor) -> Result<String, StoreError> {
+        let name: String = self.value(column)?;
+        Ok(match actor {
+            Actor::Token(id) if name.is_empty() => format!("token {id}"),
+            _ => name,
+        })
+    }
 }

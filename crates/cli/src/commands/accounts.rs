@@ -12,7 +12,7 @@ use galley_domain::{
 };
 use galley_store::{
     AccountLimits, AddPhoneOutcome, CreateAccountOutcome, CredentialKind, NewAccount,
-    NewCredential, RenameAccountOutcome, SetReviewOutcome,
+    RenameAccountOutcome, SetReviewOutcome,
 };
 use serde_json::Value;
 
@@ -89,10 +89,7 @@ fn new_account(
         emulator: None,
         limits: None,
         phones,
-        credentials: vec![
-            NewCredential::unrestricted(CredentialKind::Key, key),
-            NewCredential::unrestricted(CredentialKind::Token, token),
-        ],
+        credentials: credentials::first_pair(key, token),
         only_if_first: false,
         by: context.author(),
     })

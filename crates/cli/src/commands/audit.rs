@@ -4,7 +4,10 @@ use galley_domain::id::AccountId;
 use galley_store::AuditEntry;
 use serde_json::{Value, json};
 
-use super::{CommandContext, credentials::timestamp};
+use super::{
+    CommandContext,
+    credentials::{shown_actor, timestamp},
+};
 use crate::{arguments::AuditOptions, table};
 
 /// Number of entries read from the store at a time.
@@ -57,16 +60,32 @@ fn object(entry: &AuditEntry) -> Value {
     })
 }
 
+/// The id of a subject, with its kind if it is a credential: the id alone does not tell a token from a
+/// key.
+fn with_kind(entry: &AuditEntry, id: &str) -> String {
+    match entry.details.get("type").and_then(Value::as_str) {
+        Some(kind) => format!("{kind} {id}"),
+        None => id.to_owned(),
+    }
+}
+
+fn detail(entry: &AuditEntry, name: &str, value: &Value) -> String {
+    match value {
+        Value::String(id) if name == "replacement" => format!("{name}={}", with_kind(entry, id)),
+        value => format!("{name}={value}"),
+    }
+}
+
 fn cells(entry: &AuditEntry) -> Vec<Value> {
     let details = entry.details.iter().filter(|(_, value)| !value.is_null());
-    let details: Vec<String> = details.map(|(name, value)| format!("{name}={value}")).collect();
+    let details: Vec<String> = details.map(|(name, value)| detail(entry, name, value)).collect();
     vec![
         entry.seq.into(),
         timestamp(Some(entry.at)),
         entry.kind.clone().into(),
         entry.account.map_or(Value::Null, |id| id.to_string().into()),
-        entry.subject.clone().into(),
-        entry.actor.to_string().into(),
+        with_kind(entry, &entry.subject).into(),
+        shown_actor(entry.actor).into(),
         entry.actor_name.clone().into(),
         details.join(" ").into(),
     ]

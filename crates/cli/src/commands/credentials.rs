@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use galley_domain::account::{self, Scope, Scopes, prefix};
 use galley_store::{
-    AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
+    Actor, AddCredentialOutcome, Credential, CredentialId, CredentialKind, NewCredential,
     RotateCredentialOutcome, SecretHash,
 };
 use jiff::Timestamp;
@@ -69,6 +69,23 @@ fn new_credential(
     let name = choice.name.map(checked_name).transpose()?.unwrap_or_default();
     let new = NewCredential { kind, hash: SecretHash::of(&secret), scopes, expires_at: end, name };
     Ok((secret, new))
+}
+
+/// The key and the token of a new account. Their names tell them from others in lists and events.
+pub(super) fn first_pair(key: &str, token: &str) -> Vec<NewCredential> {
+    let named = |kind: CredentialKind, secret| NewCredential {
+        name: format!("first {}", kind.as_str()),
+        ..NewCredential::unrestricted(kind, secret)
+    };
+    vec![named(CredentialKind::Key, key), named(CredentialKind::Token, token)]
+}
+
+/// The originator of a change, as tables show it.
+pub(super) fn shown_actor(actor: Actor) -> String {
+    match actor {
+        Actor::Token(id) => format!("token {id}"),
+        Actor::Operator | Actor::Service => actor.to_string(),
+    }
 }
 
 /// Checks the name of a credential.

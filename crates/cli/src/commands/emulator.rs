@@ -12,14 +12,12 @@ use galley_domain::{
     account::prefix, emulator::EmulatorKind, id::AccountId, rulebook::WHATSAPP, template::Review,
 };
 use galley_server::{Clock as _, LogWriter, delivery::Keyring};
-use galley_store::{
-    Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, Store,
-};
+use galley_store::{Author, CreateAccountOutcome, NewAccount, Store};
 use jiff::Timestamp;
 use serde_json::json;
 
 use self::{callback::Callback, environment::ChosenAccount, temporary::TemporaryDirectory};
-use super::{accounts, run_logged, serve, serve::OpenService};
+use super::{accounts, credentials::first_pair, run_logged, serve, serve::OpenService};
 use crate::{
     arguments::{Common, EmulatorOptions},
     clock::SystemClock,
@@ -128,10 +126,7 @@ impl Emulated {
             emulator: None,
             limits: None,
             phones: vec![phone.clone()],
-            credentials: vec![
-                NewCredential::unrestricted(CredentialKind::Key, &key),
-                NewCredential::unrestricted(CredentialKind::Token, &token),
-            ],
+            credentials: first_pair(&key, &token),
             only_if_first: true,
             by: Author::operator(now),
         };

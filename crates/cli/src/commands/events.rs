@@ -6,7 +6,7 @@ use anyhow::bail;
 use galley_domain::id::AccountId;
 use galley_store::{Event, EventSubject, Feed};
 
-use super::CommandContext;
+use super::{CommandContext, credentials::shown_actor};
 use crate::{arguments::EventsOptions, table};
 
 /// Number of events shown by default.
@@ -92,7 +92,7 @@ async fn newest(context: &CommandContext, account: AccountId, wanted: u64) -> an
 const HEADER: [&str; 8] = ["SEQ", "AT", "TYPE", "ABOUT", "NAME", "STATUS", "ACTOR", "REASON"];
 
 /// Fixed column widths, because events are printed as they arrive.
-const WIDTHS: [usize; 8] = [8, 24, 25, 16, 24, 8, 8, 0];
+const WIDTHS: [usize; 8] = [8, 24, 25, 16, 24, 8, 12, 0];
 
 /// Prints a row; `false` if standard output is closed.
 fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
@@ -105,10 +105,11 @@ fn show<T: AsRef<str>>(cells: &[T; 8]) -> bool {
 }
 
 /// The actor, and the name of its token if it has one.
-fn shown_actor(event: &Event) -> String {
+fn named_actor(event: &Event) -> String {
+    let actor = shown_actor(event.actor);
     match &*event.actor_name {
-        "" => event.actor.to_string(),
-        name => format!("{} ({name})", event.actor),
+        name if name.is_empty() || name == actor => actor,
+        name => format!("{actor} ({name})"),
     }
 }
 
@@ -127,7 +128,7 @@ fn cells(event: &Event) -> [String; 8] {
         subject,
         name.to_owned(),
         status.to_owned(),
-        shown_actor(event),
+        named_actor(event),
         event.reason.clone().unwrap_or_default(),
     ]
 }

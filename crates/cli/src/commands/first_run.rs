@@ -15,11 +15,11 @@ use std::{
 
 use galley_domain::{account::prefix, rulebook::V1, template::Review};
 use galley_store::{
-    Author, CreateAccountOutcome, Credential, CredentialKind, NewAccount, NewCredential,
-    SecretHash, Store,
+    Author, CreateAccountOutcome, Credential, CredentialKind, NewAccount, SecretHash, Store,
 };
 use jiff::Timestamp;
 
+use super::credentials::first_pair;
 use crate::{
     secrets,
     settings::{Bootstrap, BootstrapSecrets, Settings},
@@ -181,10 +181,7 @@ async fn create(
         emulator: None,
         limits: None,
         phones,
-        credentials: vec![
-            NewCredential::unrestricted(CredentialKind::Key, key),
-            NewCredential::unrestricted(CredentialKind::Token, token),
-        ],
+        credentials: first_pair(key, token),
         // If two processes start on an empty store, only one creates the account.
         only_if_first: true,
         by: Author::service(at),

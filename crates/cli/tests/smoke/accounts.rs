@@ -221,6 +221,8 @@ fn audit_shows_the_changes_of_one_account_or_of_all() {
     let table = galley(dir.path(), &["audit", "store"]);
     let table = String::from_utf8(table.stdout).unwrap();
     assert!(table.contains("ACTOR NAME") && table.contains("name=\"nightly import\""), "{table}");
+    let subject = format!("token {}", token["id"]);
+    assert_eq!(table.lines().filter(|line| line.contains(&subject)).count(), 2, "{table}");
 }
 
 #[test]

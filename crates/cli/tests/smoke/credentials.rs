@@ -241,7 +241,7 @@ fn credentials_have_names_that_lists_and_rotations_keep() {
         galley_json(dir.path(), &[kind, "rotate", &created["id"].to_string()]);
         let list = galley_json(dir.path(), &[kind, "list", "default"]);
         let names: Vec<&str> = list.as_array().unwrap().iter().map(|it| text(it, "name")).collect();
-        assert_eq!(names, ["", "CI", "CI"]);
+        assert_eq!(names, [&*format!("first {kind}"), "CI", "CI"]);
         assert!(list[0]["created_at"].is_string(), "{list}");
         let refused = galley(dir.path(), &[kind, "create", "default", "--name", " CI"]);
         let message = String::from_utf8(refused.stderr).unwrap();

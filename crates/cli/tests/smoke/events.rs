@@ -138,3 +138,19 @@ fn follow_exits_without_an_error_when_its_output_is_closed() {
     child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
     assert_eq!(output, "");
 }
+
+#[test]
+fn an_event_and_an_audit_entry_show_their_token_and_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Launch::new(dir.path()).flags(&["--set", "webhooks_allow_private=true"]).start();
+    create(&service, "one");
+    let shown = shown(dir.path(), &[]);
+    assert!(shown.contains("token 2 (first token)"), "{shown}");
+    let register = Request::new("POST", format!("/api/v1.0/{PHONE}/{KEY}/webhooks"));
+    let register = authorized(register).body(json!({"url": "http://127.0.0.1:9/"}).to_string());
+    assert_eq!(service.send(&register).status, 201);
+    let audit = galley(dir.path(), &["audit", "default"]);
+    let audit = String::from_utf8(audit.stdout).unwrap();
+    let line = audit.lines().find(|line| line.contains("webhook.created")).unwrap();
+    assert!(line.contains("token 2  first token"), "{audit}");
+}

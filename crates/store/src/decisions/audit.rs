@@ -13,9 +13,7 @@ use super::accounts::stored_review;
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
     MAX_DAILY_CHANGES, NewAccount, NewConnection, NewConsoleLink, NewCredential, Quota, StoreError,
-    Webhook,
-    encoding::{actor_from_key, origin},
-    stored_row::StoredRow,
+    Webhook, encoding::origin, stored_row::StoredRow,
 };
 
 /// The columns that [`entry`] reads; `c` is the credential of the actor.
@@ -256,11 +254,12 @@ fn timestamp(at: Option<Timestamp>) -> Value {
 
 /// The entry in a row.
 pub(crate) fn entry(row: &impl StoredRow) -> Result<AuditEntry, StoreError> {
+    let actor = row.actor("actor")?;
     Ok(AuditEntry {
         seq: row.number("seq")?,
         at: row.timestamp("at")?,
-        actor: row.decoded("actor", actor_from_key)?,
-        actor_name: row.value("actor_name")?,
+        actor,
+        actor_name: row.actor_name("actor_name", actor)?,
         account: row.optional("account_id", |id: i64| AccountId::new(u64::try_from(id).ok()?))?,
         kind: row.value("kind")?,
         subject: row.value("subject")?,

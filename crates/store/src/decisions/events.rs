@@ -41,14 +41,15 @@ pub(crate) fn feed(after: Option<u64>, events: Vec<Event>, newest: u64) -> Feed 
 /// The event in a row.
 pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
     let kind = row.parsed("type", EventType::parse)?;
+    let actor = row.actor("actor")?;
     Ok(Event {
         seq: row.number("seq")?,
         kind,
         subject: subject(kind, row)?,
         at: row.timestamp("at")?,
         emulated_at: row.optional_timestamp("emulated_at")?,
-        actor: row.actor("actor")?,
-        actor_name: row.value("actor_name")?,
+        actor,
+        actor_name: row.actor_name("actor_name", actor)?,
         reason: row.value("reason")?,
         trace: trace(row)?,
     })

@@ -2,7 +2,7 @@
 
 use galley_domain::rulebook::Category;
 
-use crate::{Decision, StoreError, Version, VersionSummary, stored_row::StoredRow};
+use crate::{Actor, Decision, StoreError, Version, VersionSummary, stored_row::StoredRow};
 
 /// The columns of a summary that a version with content does not have.
 macro_rules! actor_names {
@@ -29,16 +29,18 @@ pub(crate) fn version(row: &impl StoredRow) -> Result<Version, StoreError> {
 
 /// The version in a row that has the names of its actors and no content.
 pub(crate) fn summary(row: &impl StoredRow) -> Result<VersionSummary, StoreError> {
+    let (created_by, decision) = (row.actor("actor")?, decision(row)?);
+    let decided_by = decision.as_ref().map_or(Actor::Service, |decision| decision.by);
     Ok(VersionSummary {
         number: row.number("version")?,
         status: row.status("status")?,
         category: row.category("category")?,
         previous_category: previous_category(row)?,
         created_at: row.timestamp("created_at")?,
-        created_by: row.actor("actor")?,
-        created_by_name: row.value("actor_name")?,
-        decision: decision(row)?,
-        decided_by_name: row.value("decided_by_name")?,
+        created_by,
+        created_by_name: row.actor_name("actor_name", created_by)?,
+        decision,
+        decided_by_name: row.actor_name("decided_by_name", decided_by)?,
     })
 }
 

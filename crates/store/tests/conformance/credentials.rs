@@ -292,15 +292,16 @@ pub(crate) async fn events_and_versions_show_the_present_name_of_a_token(store: 
     let token = added(store.add_credential(account, importer, by).await.unwrap());
     let unnamed = secret(CredentialKind::Token, "2");
     let unnamed = added(store.add_credential(account, unnamed, by).await.unwrap());
+    let kind = format!("token {unnamed}");
     for (name, actor) in [("first", token), ("second", unnamed)] {
         let new = NewTemplate { actor: Actor::Token(actor), ..new(account, name) };
         let id = create(store, new).await;
         let versions = store.versions(account, id, None, 10).await.unwrap().unwrap();
-        let expected = if actor == token { "importer" } else { "" };
+        let expected = if actor == token { "importer" } else { &*kind };
         assert_eq!(versions[0].created_by_name, expected);
         assert_eq!(versions[0].decided_by_name, "");
     }
     let names: Vec<String> =
         events(store, account, 0, 100).await.into_iter().map(|event| event.actor_name).collect();
-    assert_eq!(names, ["importer", ""]);
+    assert_eq!(names, ["importer", &*kind]);
 }

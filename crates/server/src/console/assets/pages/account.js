@@ -2,6 +2,7 @@
 import { html } from '../lit.js';
 import { api } from '../api.js';
 import { account as t } from '../strings/account.js';
+import { tokenName } from '../ui/author.js';
 import { tag } from '../ui/badge.js';
 import { timeFull } from '../ui/time.js';
 import { auditCard } from './account/audit.js';
@@ -30,7 +31,7 @@ function facts() {
     <section class="card" aria-labelledby="session-title">
       <header class="card-head"><h2 id="session-title">${t.session}</h2></header>
       <dl class="facts">
-        ${fact(t.facts.token, html`<bdi>${token.name || t.unnamed}</bdi>`)}
+        ${fact(t.facts.token, html`<bdi>${tokenName(token.id, token.name)}</bdi>`)}
         ${fact(t.facts.scopes, html`<span class="tags">${token.scopes.map(tag)}</span>`)}
         ${fact(t.facts.idle, timeFull(idle))}
         ${fact(t.facts.expires, timeFull(expires))}

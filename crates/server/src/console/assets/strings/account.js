@@ -87,7 +87,6 @@ export const account = {
   created: 'Created',
   expires: 'Expires',
   noExpiry: 'never',
-  unnamed: 'unnamed',
   yours: 'this session',
   revoke: 'Revoke',
   revokeToken: (/** @type {string} */ name) => `Revoke ${name}`,
@@ -101,6 +100,4 @@ export const account = {
   noAudit: 'No entries yet.',
   auditBy: 'by',
   auditNewest: (/** @type {number} */ n) => `The newest ${n} entries are shown.`,
-  operator: 'the operator',
-  service: 'the service',
 };

@@ -11,7 +11,6 @@ export const review = {
     `The queue is longer: these are the first ${number.format(count)}, in the order in which the templates were created. More follow as you go on.`,
   position: (/** @type {number} */ index, /** @type {number} */ count) => `${index} of ${count}`,
   by: (/** @type {string} */ name) => `by ${name}`,
-  operator: 'the operator',
   empty: 'Nothing waits for review',
   emptyText: 'New and edited templates appear here. This page looks again by itself.',
   notPending: 'This template is not waiting for review any more.',

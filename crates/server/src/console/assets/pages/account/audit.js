@@ -3,15 +3,13 @@ import { html } from '../../lit.js';
 import { api } from '../../api.js';
 import { strings } from '../../strings.js';
 import { account as t } from '../../strings/account.js';
+import { author } from '../../ui/author.js';
 import { timeAgo } from '../../ui/time.js';
 import { part } from './part.js';
 
 const PAGE = 100;
 const MOST_PAGES = 50;
 const SHOWN = 25;
-
-/** @param {any} it */
-const actor = (it) => (it.actor === 'operator' ? t.operator : it.actor === 'service' ? t.service : it.actor_name || it.actor);
 
 /** @param {unknown} value */
 const text = (value) => (Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value).replaceAll(',', ', '));
@@ -50,7 +48,7 @@ export function auditCard(context) {
     loaded: () => entries !== null,
     content: () => (entries?.length
       ? html`<ol class="events">${entries.slice(0, shown).map((it) => html`<li class="event"><span class="dot event-dot"></span>
-          <span><strong>${it.type}</strong> <span class="quiet">${t.auditBy} <bdi>${actor(it)}</bdi></span>
+          <span><strong>${it.type}</strong> <span class="quiet">${t.auditBy} <bdi>${author(it.actor, it.actor_name)}</bdi></span>
             <span class="audit-details quiet" dir="auto">${summary(it.details)}</span></span>
           <span class="quiet">${timeAgo(it.at)}</span></li>`)}</ol>
         ${entries.length > shown ? html`<div class="card-foot"><button class="button button-small button-quiet" type="button" @click=${() => { shown += 100; context.update(); }}>${strings.actions.showMore}</button></div>` : ''}`

@@ -2,6 +2,7 @@
 import { html, repeat } from '../../lit.js';
 import { api } from '../../api.js';
 import { account as t } from '../../strings/account.js';
+import { tokenName } from '../../ui/author.js';
 import { tag } from '../../ui/badge.js';
 import { confirm } from '../../ui/dialog.js';
 import { timeAgo, timeFull } from '../../ui/time.js';
@@ -19,7 +20,7 @@ export function tokensCard(context) {
 
   /** @param {any} it */
   async function revoke(it) {
-    const name = it.name || t.unnamed;
+    const name = tokenName(it.id, it.name);
     const own = it.id === api.session?.token.id;
     const text = own ? `${t.revokeText(name)} ${t.revokeOwn}` : t.revokeText(name);
     if (!await confirm({ title: t.revokeTitle, text, action: t.revoke, danger: true })) return;
@@ -32,11 +33,11 @@ export function tokensCard(context) {
 
   /** @param {any} it */
   const line = (it) => html`<tr data-testid="token">
-    <td data-label=${t.tokenName}><span><strong><bdi>${it.name || t.unnamed}</bdi></strong>${it.id === api.session?.token.id ? html` <span class="badge tone-live">${t.yours}</span>` : ''}</span></td>
+    <td data-label=${t.tokenName}><span><strong><bdi>${tokenName(it.id, it.name)}</bdi></strong>${it.id === api.session?.token.id ? html` <span class="badge tone-live">${t.yours}</span>` : ''}</span></td>
     <td data-label=${t.scopes}><span class="tags">${it.scopes.map(tag)}</span></td>
     <td data-label=${t.lastUsed}><span class="quiet">${it.last_used_at ? timeAgo(it.last_used_at) : t.never}</span></td>
     <td data-label=${t.expires}><span class="quiet">${it.expires_at ? timeFull(it.expires_at) : t.noExpiry}</span></td>
-    <td><button class="button button-small" type="button" aria-label=${t.revokeToken(it.name || t.unnamed)} @click=${() => revoke(it)}>${t.revoke}</button></td>
+    <td><button class="button button-small" type="button" aria-label=${t.revokeToken(tokenName(it.id, it.name))} @click=${() => revoke(it)}>${t.revoke}</button></td>
   </tr>`;
 
   const card = part(context, {

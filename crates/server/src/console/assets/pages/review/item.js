@@ -7,6 +7,7 @@ import { paths } from '../../router.js';
 import { strings } from '../../strings.js';
 import { review as t } from '../../strings/review.js';
 import { proof as proofTexts } from '../../strings/proof.js';
+import { author as authorName } from '../../ui/author.js';
 import { badge, tag } from '../../ui/badge.js';
 import { icon } from '../../ui/icons.js';
 import { keys } from '../../ui/shortcuts-dialog.js';
@@ -25,7 +26,7 @@ export const itemHead = (review) => html`<header class="page-head review-head">
 
 function facts(review) {
   const { template, author } = review.item;
-  const name = author?.created_by === 'operator' ? t.operator : author?.created_by_name || author?.created_by;
+  const name = author && authorName(author.created_by, author.created_by_name);
   return html`${tag(template.language)} ${tag(strings.category[template.category] ?? template.category)}
     ${review.isPending ? nothing : badge(template.status)}
     <div class="page-actions">

@@ -2,9 +2,9 @@
 import { html } from '../../lit.js';
 import { api, isAbort } from '../../api.js';
 import { template as t } from '../../strings/template.js';
+import { author } from '../../ui/author.js';
 import { loading, notice } from '../../ui/state.js';
 import { timeAgo } from '../../ui/time.js';
-import { person } from './versions.js';
 
 const PAGE = 100;
 const MOST_PAGES = 5;
@@ -56,7 +56,7 @@ export function eventsCard(shared) {
       ${error ? html`<div class="card-body">${notice(error)}</div>` : !events ? html`<div class="card-body">${loading(1)}</div>` : !events.length ? html`<p class="card-body quiet">${t.noEvents}</p>` : html`
         <ol class="events">${events.map((it) => html`
           <li class="event"><span class="event-dot dot dot-${it.data.status}"></span>
-            <span><strong>${t.event[it.type] ?? it.type}</strong> <span class="quiet">v${it.version} · ${t.by} <bdi>${person(it.actor, it.actor_name)}</bdi></span>
+            <span><strong>${t.event[it.type] ?? it.type}</strong> <span class="quiet">v${it.version} · ${t.by} <bdi>${author(it.actor, it.actor_name)}</bdi></span>
               ${it.data.reason ? html`<span class="event-reason" dir="auto">${it.data.reason}</span>` : ''}</span>
             <span class="quiet event-time">${timeAgo(it.at)}</span></li>`)}</ol>`}
     </section>`,

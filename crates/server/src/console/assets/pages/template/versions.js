@@ -2,6 +2,7 @@
 import { html, nothing, repeat } from '../../lit.js';
 import { api } from '../../api.js';
 import { template as t } from '../../strings/template.js';
+import { author } from '../../ui/author.js';
 import { badge } from '../../ui/badge.js';
 import { confirm } from '../../ui/dialog.js';
 import { icon } from '../../ui/icons.js';
@@ -9,13 +10,6 @@ import { timeAgo } from '../../ui/time.js';
 import { toast } from '../../ui/toast.js';
 
 const AT_FIRST = 5;
-
-/** Who did it. @param {string|undefined} id of a token, `operator` or `service` @param {string|undefined} name */
-export function person(id, name) {
-  if (id === 'operator') return t.operator;
-  if (id === 'service') return t.service;
-  return name || t.token(id ?? '?');
-}
 
 /** @param {import('../template.js').Shared} shared @param {(version: number) => void} compare */
 export function versionsCard(shared, compare) {
@@ -42,8 +36,8 @@ export function versionsCard(shared, compare) {
       <div class="version-text">
         <p class="version-head"><strong>${t.version(it.version)}</strong> ${badge(it.status)}
           ${it.version === shared.template.live_version ? html`<span class="badge tone-live">${t.live}</span>` : nothing}</p>
-        <p class="quiet">${timeAgo(it.created_at)} ${t.by} <bdi>${person(it.created_by, it.created_by_name)}</bdi></p>
-        ${it.decided_at ? html`<p class="quiet">${t.decided[it.status] ?? it.status} ${timeAgo(it.decided_at)} ${t.by} <bdi>${person(it.decided_by, it.decided_by_name)}</bdi></p>` : nothing}
+        <p class="quiet">${timeAgo(it.created_at)} ${t.by} <bdi>${author(it.created_by, it.created_by_name)}</bdi></p>
+        ${it.decided_at ? html`<p class="quiet">${t.decided[it.status] ?? it.status} ${timeAgo(it.decided_at)} ${t.by} <bdi>${author(it.decided_by, it.decided_by_name)}</bdi></p>` : nothing}
         ${it.reason ? html`<p class="version-reason" dir="auto">${it.reason}</p>` : nothing}
       </div>
       <div class="version-actions">
