@@ -66,10 +66,17 @@ def bodies(schemas, template):
                 {"type": "object", "properties": {"restore_version": number, **dict.fromkeys(content, NULL)}, "required": ["restore_version"]},
             ]
         },
-        "Decision": record(
-            {"decision": any_case(schemas["Decision"]["enum"])},
-            {"reason": text(decision["reason"]["maxLength"], multiline=True)},
-        ),
+        # Unlike other documents, a decision has no other members, not even with `null`.
+        "Decision": {
+            "type": "object",
+            "properties": {
+                "decision": any_case(schemas["Decision"]["enum"]),
+                "reason": or_null(text(decision["reason"]["maxLength"], multiline=True)),
+                "version": number,
+            },
+            "required": ["decision"],
+            "additionalProperties": False,
+        },
         "Values": {"$ref": "#/components/schemas/ExactTemplateValues"},
         "TemplateValues": template_values(),
         "CardValues": closed(values()),

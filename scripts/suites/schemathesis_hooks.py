@@ -55,6 +55,9 @@ DECISIONS_TO = {"PENDING": [], "APPROVED": ["approve"], "REJECTED": ["reject"], 
 POSSIBLE = {"PENDING": ["approve", "approve", "reject"], "APPROVED": ["pause"], "PAUSED": ["resume"]}
 STATUS_FOR = {"approve": "PENDING", "reject": "PENDING", "pause": "APPROVED", "resume": "PAUSED"}
 
+# Changes that `If-Match` can tie to a revision.
+CONDITIONAL_CHANGES = {"editTemplate", "deleteTemplate", "reviewTemplate"}
+
 FILES = ["photo.jpg", "film.mp4", "bill.pdf", "LIST.XLSX", "notes.txt?day=1#top"]
 
 # An account has at most 20 endpoints: the suite deletes old ones before it creates more.
@@ -145,7 +148,7 @@ ALLOWED_PROBLEMS = {
     },
     "reviewTemplate": {
         "template-unknown": id_is_unknown,
-        "revision-outdated": names_a_revision,
+        "revision-outdated": lambda case, problem: names_a_revision(case, problem) or "version" in case.body,
         "move-not-possible": transition_is_invalid,
     },
     "renderTemplate": {
@@ -333,10 +336,13 @@ def target(case, template, choice):
         unmodified = case.meta.phase.name == "fuzzing" and choice % 4 == 0
         if header in case.headers and not unmodified:
             case.headers[header] = [tag, "*", tag, f'"x", {tag}'][choice % 4]
-    # Few changes have a tag. Some of those get a wrong one, except in the example phase, which may send
-    # only one.
+    # Few changes have a tag. Some of those, and the first change of each kind without one, get a wrong
+    # one; not in the example phase, which may send only one change.
     is_repeated = case.meta.phase.name in ("fuzzing", "stateful")
     if "If-Match" in case.headers and is_repeated and choice % 6 == 0:
+        case.headers["If-Match"] = '"0"'
+    operation = operation_of(case)
+    if operation in CONDITIONAL_CHANGES and is_repeated and not responses[operation, 412]:
         case.headers["If-Match"] = '"0"'
 
 
@@ -385,6 +391,8 @@ def create_for_deletion(case, choice):
 
 def create_for_review(case, choice):
     status = STATUS_FOR.get(case.body["decision"].lower(), "APPROVED")
+    if "version" in case.body and choice % 4:
+        case.body["version"] = 1
     return create_template(status if choice % 5 else "DISABLED")
 
 
@@ -486,6 +494,8 @@ def adapt_review(case, template, choice):
     possible = POSSIBLE.get(template["status"])
     if possible:
         case.body["decision"] = possible[choice % len(possible)]
+    if "version" in case.body and choice % 4:
+        case.body["version"] = template["version"]
 
 
 def adapt_rendering(case, template, choice):

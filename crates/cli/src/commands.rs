@@ -226,6 +226,7 @@ impl CommandContext {
             account: account.id,
             id: stored.id,
             expected: Some(vec![stored.revision]),
+            version: Some(stored.state.version),
             review: account.effective_review(),
             actor: Actor::Operator,
             trace: None,

@@ -278,6 +278,11 @@ id_catalogue! {
         ReplayWhat "replay-what" "A replay must contain either `event` or `since`, but not both.";
         MomentForm "moment-form" "A timestamp must be in RFC 3339 format: `2026-11-15T09:30:00Z`.";
     }
+    /// Rules for the document in which a reviewer decides.
+    DECISIONS {
+        DecisionMember "decision-member"
+            "A decision has only the members `decision`, `reason` and `version`. Unlike other documents it is refused with any other one, also with `null`: a misspelt `version` must not approve.";
+    }
     /// Rules for the document that a token is created from.
     TOKENS {
         TokenName "token-name"

@@ -110,6 +110,7 @@ macro_rules! conformance {
                 versions_are_paged_newest_first,
                 one_of_many_concurrent_edits_of_a_revision_succeeds,
                 a_concurrent_review_and_edit_are_serialised,
+                a_decision_never_approves_a_concurrent_edit,
                 a_concurrent_deletion_and_edit_are_serialised,
                 a_concurrent_creation_and_deletion_of_a_name_are_serialised,
             }

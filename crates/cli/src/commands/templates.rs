@@ -204,7 +204,10 @@ async fn decide(
     {
         bail!("the newest version of {id} is {newest}, not {version}: review it first");
     }
-    // The decision applies to the version that was compared above.
+    // The decision applies to the version that was compared above and is printed here.
+    let (name, language) = (stored.template.name(), stored.template.language());
+    let decision = format!("{} version {newest} of {name} ({language})", trigger.as_str());
+    eprintln!("{}", table::visible(&decision));
     let change = context.change(&account, &stored);
     let now = match context.store.review_template(change, trigger, reason).await? {
         ChangeOutcome::Done(now) => now,

@@ -52,7 +52,11 @@ fn pending_templates_are_listed_and_a_decision_takes_effect_immediately() {
     let versions = call(&service, &account, "GET", &format!("/{id}/versions"), &Value::Null).json();
     assert_eq!(versions["data"][0]["decided_by"], "operator");
 
-    galley_json(dir.path(), &["review", "reject", &other, "--reason", "too loud"]);
+    // Without `--version`, the command decides on the version that it has read and prints.
+    let rejected = galley(dir.path(), &["review", "reject", &other, "--reason", "too loud"]);
+    let stderr = String::from_utf8(rejected.stderr).unwrap();
+    assert!(rejected.status.success(), "{stderr}");
+    assert!(stderr.contains("reject version 1 of second (en_US)"), "{stderr}");
     let shown = galley_json(dir.path(), &["template", "show", &other]);
     assert_eq!((&shown["status"], &shown["reason"]), (&json!("REJECTED"), &json!("too loud")));
     assert_eq!(galley_json(dir.path(), &["review", "list", "shop"]), json!([]));

@@ -1,11 +1,15 @@
 //! Review decisions: the document in which a reviewer decides on a template.
 
 use crate::{
-    document::{Document, Json},
+    document::{
+        Document, Json, Member,
+        pointer::{Segment, pointer},
+        suggest,
+    },
     rulebook::{Field, FieldType, ObjectSchema, Presence, StringFormat, StringRule},
     template::lifecycle::Trigger,
     validation::reader::Reader,
-    violation::Violations,
+    violation::{Rule, Violation, ViolationCollector, Violations},
 };
 
 /// The triggers that a reviewer may use.
@@ -32,6 +36,12 @@ pub static DECISION: ObjectSchema = ObjectSchema {
             }),
             about: "The reason, for the author of the template.",
         },
+        Field {
+            name: "version",
+            presence: Presence::Optional,
+            field_type: FieldType::PositiveInteger,
+            about: "The version that the reviewer has seen. The decision is refused if it is not the newest one.",
+        },
     ],
 };
 
@@ -42,19 +52,53 @@ pub struct Decision {
     pub trigger: Trigger,
     /// The reason.
     pub reason: Option<String>,
+    /// The version that the reviewer has seen: only it may be decided on.
+    pub version: Option<u64>,
 }
 
 impl Decision {
     /// Reads a document. Returns the decision or all violations.
     pub fn read(document: &Document<'_>) -> Result<Self, Violations> {
-        Reader::read(document, &DECISION, |_| true, |_| {})?;
+        let root = document.root();
+        Reader::read(document, &DECISION, |_| true, |violations| check_members(root, violations))?;
         let text = |key: &str| document.root().get(key).and_then(Json::as_str);
         Ok(Self {
             trigger: text("decision")
                 .and_then(Trigger::parse)
                 .expect("the schema lists the decisions"),
             reason: text("reason").map(str::to_owned),
+            version: root.get("version").and_then(Json::as_positive_integer),
         })
+    }
+}
+
+/// Reports unknown members, and a `version` of `null`, which means the same as none elsewhere: a
+/// decision that was meant for one version must not decide on another.
+fn check_members(root: &Json<'_>, violations: &mut ViolationCollector) {
+    let Json::Object(members) = root else { return };
+    let known = || DECISION.fields.iter().map(|field| field.name);
+    let hint = |key: &str| {
+        if let Some(name) = suggest::nearest(key, known()) {
+            return format!("did you mean `{name}`?");
+        }
+        let known: Vec<&str> = known().collect();
+        format!("leave it out; the members are `{}`", known.join("`, `"))
+    };
+    for Member { key, value, .. } in members {
+        let is_without = key == "version" && matches!(value, Json::Null);
+        if known().any(|name| name == key) && !is_without {
+            continue;
+        }
+        violations.add(|| {
+            let (rule, message, hint) = if is_without {
+                let message = "must be a positive integer, not null";
+                (Rule::WrongType, message, "write a positive integer, or leave it out".to_owned())
+            } else {
+                (Rule::DecisionMember, "is not a member of a decision", hint(key))
+            };
+            let (pointer, message) = (pointer(&[Segment::Key(key)]), message.to_owned());
+            Violation { pointer, rule, message, hint: Some(hint), span: None }
+        });
     }
 }
 
@@ -82,5 +126,27 @@ mod tests {
         assert_eq!((loud.trigger, loud.reason.as_deref()), (Trigger::Reject, Some("too\nloud")));
         let violations = read(r#"{"decision":"delete","reason":" "}"#).unwrap_err();
         assert_eq!(violations, ["/decision not-a-choice", "/reason empty"]);
+    }
+
+    #[test]
+    fn a_decision_names_a_version_and_has_no_other_members() {
+        let version = |text: &str| read(text).map(|decision| decision.version);
+        assert_eq!(version(r#"{"decision":"approve","reason":null}"#), Ok(None));
+        assert_eq!(version(r#"{"decision":"approve","version":7}"#), Ok(Some(7)));
+        for (document, violations) in [
+            (r#"{"decision":"approve","Version":7}"#, vec!["/Version decision-member"]),
+            (r#"{"decision":"approve","versions":null}"#, vec!["/versions decision-member"]),
+            (r#"{"decision":"approve","$schema":"a"}"#, vec!["/$schema decision-member"]),
+            (r#"{"decision":"approve","version":null}"#, vec!["/version wrong-type"]),
+            (r#"{"decision":"approve","version":0}"#, vec!["/version wrong-type"]),
+            (r#"{"decision":"approve","version":1.5}"#, vec!["/version wrong-type"]),
+            (r#"{"decision":"approve","version":1,"version":2}"#, vec!["/version duplicate-key"]),
+            (
+                r#"{"decison":"approve","a/b":1}"#,
+                vec!["/decision required", "/decison decision-member", "/a~1b decision-member"],
+            ),
+        ] {
+            assert_eq!(version(document).unwrap_err(), violations, "{document}");
+        }
     }
 }

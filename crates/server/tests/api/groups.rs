@@ -194,6 +194,7 @@ async fn an_item_has_the_state_of_its_template_and_the_reason_of_a_rejection() {
         account: shop,
         id: id.parse().unwrap(),
         expected: None,
+        version: None,
         review: Review::Manual,
         actor: Actor::Operator,
         trace: None,

@@ -119,3 +119,85 @@ async fn a_decision_with_an_outdated_revision_is_rejected() {
     let seen = ("if-match", "\"2\"");
     assert_eq!(app.call_with(Method::POST, &review, &approve, Some(seen)).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_decision_names_the_version_that_the_reviewer_has_seen() {
+    let app = TestApp::start_reviewed().await;
+    let id = app.create_named("welcome").await;
+    edit(&app, &id, "something else").await;
+    for decision in ["approve", "reject", "pause", "disable"] {
+        for version in [1, 3] {
+            let outdated =
+                decide(&app, &id, &json!({"decision": decision, "version": version})).await;
+            assert_eq!(outdated.header("etag"), Some("\"2\""), "{outdated:?}");
+            outdated.problem(412, "revision-outdated");
+        }
+    }
+    assert_eq!(app.show(&id).await.json()["status"], "PENDING");
+    let approve = json!({"decision": "approve", "version": 2});
+    // Both conditions hold, or nothing is decided.
+    let review = format!("/{id}/review");
+    let seen = ("if-match", "\"1\"");
+    let response = app.call_with(Method::POST, &review, &approve, Some(seen)).await;
+    response.problem(412, "revision-outdated");
+    let approved = decide(&app, &id, &approve).await.json();
+    assert_eq!((&approved["status"], &approved["live_version"]), (&json!("APPROVED"), &json!(2)));
+}
+
+#[tokio::test]
+async fn a_decision_with_a_member_that_it_does_not_have_decides_nothing() {
+    let app = TestApp::start_reviewed().await;
+    let id = app.create_named("welcome").await;
+    let in_query = format!("/{id}/review?version=1");
+    let response = app.call(Method::POST, &in_query, &json!({"decision": "approve"})).await;
+    let problem = response.problem(400, "bad-request");
+    assert!(problem["detail"].as_str().unwrap().contains("`version`"), "{problem}");
+    let misspelt = json!({"decision": "approve", "verison": 1, "comment": null, "version": "1"});
+    let problem = decide(&app, &id, &misspelt).await.problem(422, "invalid-decision");
+    let violations: Vec<(&str, &str, &str)> = problem["violations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| ["pointer", "rule", "hint"].map(|name| it[name].as_str().unwrap()).into())
+        .collect();
+    assert_eq!(
+        violations,
+        [
+            ("/version", "wrong-type", "write a positive integer"),
+            (
+                "/comment",
+                "decision-member",
+                "leave it out; the members are `decision`, `reason`, `version`"
+            ),
+            ("/verison", "decision-member", "did you mean `version`?"),
+        ]
+    );
+    for version in [json!(0), json!(-1), json!(1.5), json!(true), json!([1]), json!(null)] {
+        let wrong = json!({"decision": "approve", "version": version});
+        let problem = decide(&app, &id, &wrong).await.problem(422, "invalid-decision");
+        assert_eq!(problem["violations"][0]["pointer"], "/version", "{problem}");
+    }
+    assert_eq!(app.show(&id).await.json()["status"], "PENDING");
+}
+
+#[tokio::test]
+async fn a_decision_that_races_with_an_edit_never_makes_the_unseen_version_live() {
+    let app = TestApp::start_reviewed().await;
+    for round in 0..60 {
+        let id = app.create_named(&format!("welcome{round}")).await;
+        let approve = json!({"decision": "approve", "version": 1});
+        // Both are sent before either is answered, in either order.
+        let (decided, edited) = if round % 2 == 0 {
+            let (edited, decided) =
+                tokio::join!(edit(&app, &id, "unseen"), decide(&app, &id, &approve));
+            (decided, edited)
+        } else {
+            tokio::join!(decide(&app, &id, &approve), edit(&app, &id, "unseen"))
+        };
+        assert_eq!(edited.status, 200, "{edited:?}");
+        let end = app.show(&id).await.json();
+        let live = if decided.status == 200 { json!(1) } else { json!(null) };
+        assert!([200, 412].contains(&decided.status.as_u16()), "{decided:?}");
+        assert_eq!((&end["version"], &end["live_version"]), (&json!(2), &live), "round {round}");
+    }
+}

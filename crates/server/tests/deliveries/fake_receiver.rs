@@ -145,6 +145,7 @@ impl Harness {
             account: self.account,
             id,
             expected: None,
+            version: None,
             review,
             actor: Actor::Operator,
             trace: None,

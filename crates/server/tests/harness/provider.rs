@@ -72,6 +72,7 @@ impl TestService {
             account,
             id: template,
             expected: None,
+            version: None,
             review: Review::Provider,
             actor: Actor::Operator,
             trace: None,

@@ -121,6 +121,7 @@ async fn the_approved_version_is_sent_while_an_edit_awaits_review() {
         account: emulator.account,
         id: id.parse().unwrap(),
         expected: None,
+        version: None,
         review: galley_domain::template::Review::Scripted,
         actor: Actor::Operator,
         trace: None,

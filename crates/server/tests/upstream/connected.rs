@@ -298,6 +298,7 @@ impl Connected {
             account: self.account,
             id,
             expected: None,
+            version: None,
             review: self.review().await,
             actor: Actor::Operator,
             trace: None,

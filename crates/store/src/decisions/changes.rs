@@ -49,9 +49,9 @@ pub(crate) fn plan(
     emulation: Option<Emulation>,
 ) -> Result<Planned, ChangeOutcome> {
     let before = stored.ok_or(ChangeOutcome::NoTemplate)?;
-    if let Some(expected) = &change.expected
-        && !expected.contains(&before.revision)
-    {
+    let is_expected = change.expected.as_ref().is_none_or(|it| it.contains(&before.revision))
+        && change.version.is_none_or(|version| version == before.state.version);
+    if !is_expected {
         return Err(ChangeOutcome::RevisionMismatch(before.revision));
     }
     let applied = if trigger == Trigger::Edit && Emulation::edits_in_place(emulation) {

@@ -29,7 +29,8 @@ pub(crate) fn plan(new: &NewTemplate, stored: Option<StoredTemplate>) -> Upsert 
     }
     let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
     let NewTemplate { account, review, actor, trace, at, .. } = *new;
-    let change = TemplateChange { account, id, expected: None, review, actor, trace, at };
+    let change =
+        TemplateChange { account, id, expected: None, version: None, review, actor, trace, at };
     Upsert::Edit(Box::new(stored), change, edit)
 }
 

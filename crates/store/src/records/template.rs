@@ -228,6 +228,8 @@ pub struct TemplateChange {
     pub id: TemplateId,
     /// Makes the change only if the template is at one of these revisions.
     pub expected: Option<Vec<u64>>,
+    /// Makes the change only if this is the newest version.
+    pub version: Option<u64>,
     /// How a new version gets its first status.
     pub review: Review,
     /// Who makes the change.
@@ -247,7 +249,7 @@ pub enum ChangeOutcome {
     NoTemplate,
     /// The template has no such version.
     NoVersion,
-    /// The template is at this revision, which is not an expected one.
+    /// The template is at this revision, which is not an expected one, or has a newer version.
     RevisionMismatch(u64),
     /// The template does not allow category changes; this is its category.
     CategoryLocked(Category),

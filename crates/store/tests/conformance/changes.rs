@@ -147,6 +147,25 @@ pub(crate) async fn a_change_that_expects_another_revision_is_refused(store: &Sh
     let delete = store.delete_template(at(&[])).await.unwrap();
     assert_eq!([edit, review, delete], [const { ChangeOutcome::RevisionMismatch(2) }; 3]);
     assert_eq!(event_summaries(store, account).await.len(), 2);
+    a_decision_on_another_version_is_refused(store, account).await;
+}
+
+async fn a_decision_on_another_version_is_refused(store: &Shared, account: AccountId) {
+    let id = create(store, NewTemplate { review: Review::Manual, ..new(account, "second") }).await;
+    edited(store, change(account, id), content("second")).await;
+    let at = |version| TemplateChange { version: Some(version), ..change(account, id) };
+    for trigger in [Trigger::Approve, Trigger::Reject, Trigger::Pause, Trigger::Disable] {
+        for version in [1, 3, u64::MAX] {
+            let refused = store.review_template(at(version), trigger, None).await.unwrap();
+            assert_eq!(refused, ChangeOutcome::RevisionMismatch(2));
+        }
+    }
+    let outdated = TemplateChange { expected: Some(vec![1]), ..at(2) };
+    let refused = store.review_template(outdated, Trigger::Approve, None).await.unwrap();
+    assert_eq!(refused, ChangeOutcome::RevisionMismatch(2));
+    let both = TemplateChange { expected: Some(vec![2]), ..at(2) };
+    let approved = transitioned(store, both, Trigger::Approve).await;
+    assert_eq!((approved.state.live_version(), approved.revision), (Some(2), 3));
 }
 
 pub(crate) async fn a_review_applies_the_transition_and_stores_its_reason(store: &Shared) {
@@ -339,6 +358,32 @@ pub(crate) async fn a_concurrent_review_and_edit_are_serialised(store: &Shared) 
     };
     race(40, begin, check).await;
     assert!(last.get() > 1);
+}
+
+pub(crate) async fn a_decision_never_approves_a_concurrent_edit(store: &Shared) {
+    let account = account(store, "a").await;
+    let begin = async |round: u32| {
+        let pending =
+            NewTemplate { review: Review::Manual, ..new(account, &format!("hello{round}")) };
+        let id = create(store, pending).await;
+        let seen = TemplateChange { version: Some(1), ..change(account, id) };
+        let (one, other) = (std::sync::Arc::clone(store), std::sync::Arc::clone(store));
+        (
+            async move { (id, one.review_template(seen, Trigger::Approve, None).await.unwrap()) },
+            async move { other.edit_template(change(account, id), content("second")).await.unwrap() },
+        )
+    };
+    let check = async |(id, review): (TemplateId, ChangeOutcome), edit: ChangeOutcome| {
+        done(edit);
+        let live = match review {
+            ChangeOutcome::Done(_) => Some(1),
+            ChangeOutcome::RevisionMismatch(2) => None,
+            other => panic!("{other:?}"),
+        };
+        let end = store.template(account, id).await.unwrap().unwrap();
+        assert_eq!((end.state.status(), end.state.live_version()), (Status::Pending, live));
+    };
+    race(100, begin, check).await;
 }
 
 pub(crate) async fn a_concurrent_deletion_and_edit_are_serialised(store: &Shared) {

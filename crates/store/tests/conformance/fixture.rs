@@ -169,6 +169,7 @@ pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
         account,
         id,
         expected: None,
+        version: None,
         review: Review::Manual,
         actor: ACTOR,
         trace: None,

@@ -113,6 +113,7 @@ impl<S> Caller<S> {
             account: self.account.id,
             id,
             expected: None,
+            version: None,
             review: self.account.effective_review(),
             actor: Actor::Token(self.token),
             trace: self.trace,

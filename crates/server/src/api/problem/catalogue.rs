@@ -131,7 +131,7 @@ catalogue! {
     InvalidValues UNPROCESSABLE_ENTITY "invalid-values" "The values do not fit the template"
         "Fix every value listed in `violations`. Each entry says what is wrong, where, and how to fix it.";
     RevisionOutdated PRECONDITION_FAILED "revision-outdated" "Precondition failed: the revision has changed"
-        "Nothing was done. Read the template again, check whether the change still makes sense, and send its new ETag as If-Match.";
+        "Nothing was done. Read the template again, check whether the change still makes sense, and send its new ETag as If-Match, or a decision with its new `version`.";
     CategoryLocked CONFLICT "category-locked" "The category is fixed"
         "Nothing was done. Omit `category` from an edit. Create a template with the category that the other languages of its name have.";
     MoveNotPossible CONFLICT "move-not-possible" "The status of the template does not allow this"

@@ -39,7 +39,16 @@ pub(crate) fn plan_deletions(
         if planned.iter().any(|(change, _)| change.id == *id) {
             continue;
         }
-        let change = TemplateChange { account, id: *id, expected: None, review, actor, trace, at };
+        let change = TemplateChange {
+            account,
+            id: *id,
+            expected: None,
+            version: None,
+            review,
+            actor,
+            trace,
+            at,
+        };
         match plan(&change, Trigger::Delete, stored.remove(id), emulation) {
             Ok(plan) => planned.push((change, plan)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {

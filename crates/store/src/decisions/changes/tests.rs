@@ -51,6 +51,7 @@ fn change(expected: Option<Vec<u64>>) -> TemplateChange {
         account: AccountId::new(ACCOUNT).unwrap(),
         id: id(1),
         expected,
+        version: None,
         review: Review::Auto,
         actor: Actor::Operator,
         trace: None,

@@ -20,6 +20,7 @@ use crate::{
         conditional::IfMatch,
         outcomes,
         problem::{Problem, ProblemKind},
+        query::Parameters,
         samples,
     },
     app::App,
@@ -118,11 +119,14 @@ pub(super) async fn review(
     State(app): State<App>,
     caller: Caller<Review>,
     IfMatch(expected): IfMatch,
+    parameters: Parameters,
     body: JsonBody,
 ) -> Result<Response, Problem> {
+    // A version in the query must not approve another one.
+    parameters.only(&[])?;
     let read = |bytes| Decision::read(&Document::parse(bytes)?).map_err(Problem::invalid_decision);
-    let Decision { trigger, reason } = body.process(&app, read).await?;
-    let change = change_of(&app, &caller, expected)?;
+    let Decision { trigger, reason, version } = body.process(&app, read).await?;
+    let change = TemplateChange { version, ..change_of(&app, &caller, expected)? };
     let changed = app.store().review_template(change, trigger, reason).await?;
     let changed = outcomes::changed(changed, trigger.as_str())?;
     template_response(&app, &caller.account, &changed).await
@@ -148,6 +152,7 @@ pub(in crate::api::v1) fn change_of<S>(
         account: caller.account.id,
         id: caller.template_id()?,
         expected,
+        version: None,
         review: caller.account.effective_review(),
         actor: Actor::Token(caller.token),
         trace: caller.trace,

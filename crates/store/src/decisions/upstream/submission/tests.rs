@@ -84,6 +84,7 @@ fn change(review: Review) -> TemplateChange {
         account: AccountId::new(1).unwrap(),
         id: TemplateId::new(9).unwrap(),
         expected: None,
+        version: None,
         review,
         actor: Actor::Operator,
         trace: None,

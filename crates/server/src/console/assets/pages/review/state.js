@@ -201,7 +201,8 @@ export class Review {
     this.refusal = null;
     this.context.update();
     try {
-      const body = reason === '' ? { decision } : { decision, reason };
+      const { version } = this.item.template;
+      const body = reason === '' ? { decision, version } : { decision, version, reason };
       await api.post(`message_templates/${this.id}/review`, { body, ifMatch: this.item.etag });
       return this.#decided();
     } catch (error) {

@@ -42,9 +42,10 @@ const askReason = (decision) => openDialog({
 async function hold(shared, decision) {
   const reason = await askReason(decision);
   if (reason === undefined) return;
+  const { id, version } = shared.template;
   try {
-    await api.post(`message_templates/${shared.template.id}/review`, {
-      body: reason ? { decision, reason } : { decision }, ifMatch: shared.etag,
+    await api.post(`message_templates/${id}/review`, {
+      body: reason ? { decision, version, reason } : { decision, version }, ifMatch: shared.etag,
     });
     toast(t.decisions[decision].done);
     await shared.reload();
