@@ -9,8 +9,14 @@ use serde_json::Value;
 use crate::terminal::{self, BOLD, GREEN, RED, YELLOW};
 
 /// Words at the end of a row that have a colour.
-const VERDICTS: [(&str, Style); 5] =
-    [("good", GREEN), ("same", GREEN), ("WARNING", YELLOW), ("BAD", RED), ("DIFFERENT", RED)];
+const VERDICTS: [(&str, Style); 6] = [
+    ("good", GREEN),
+    ("same", GREEN),
+    ("note", YELLOW),
+    ("WARNING", YELLOW),
+    ("BAD", RED),
+    ("DIFFERENT", RED),
+];
 
 /// Prints rows as a table, or as a JSON list of objects.
 pub(crate) fn print(json: bool, columns: &[&str], rows: Vec<Vec<Value>>) {

@@ -12,8 +12,9 @@ pub(crate) enum UpstreamCommand {
                           --token-file <FILE> <ACCOUNT>",
         after_help = "\
 Prints the path for the provider's webhooks, once. Makes no call: `galley upstream check` does. While \
-the account has approvals that an import may end, the service makes no sweep before `galley upstream \
-import`. Otherwise, it imports by itself after the time of `upstream_sweep_interval`.
+the account has approved templates that an import may end, the service waits for `galley upstream \
+import`. If it has none, the service imports by itself, by default within 15 minutes \
+(`upstream_sweep_interval`).
 
 The token and the app secret are stored encrypted, so GALLEY_SECRET_KEY has to be set, for the \
 service as well."

@@ -6,7 +6,11 @@ use anyhow::{Context as _, bail};
 use galley_store::SchemaPolicy;
 
 use super::progress::ProgressLine;
-use crate::{arguments::BackupOptions, settings::Settings, table};
+use crate::{
+    arguments::BackupOptions,
+    settings::{Settings, StoreUrl},
+    table,
+};
 
 pub(super) async fn backup(
     settings: &Settings,
@@ -14,6 +18,11 @@ pub(super) async fn backup(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let BackupOptions { path, allow_damaged } = options;
+    if let StoreUrl::Postgres(_) = &settings.store {
+        bail!(
+            "`galley backup` copies SQLite stores only: back up PostgreSQL with pg_dump or pg_basebackup"
+        );
+    }
     // Also a symbolic link, whether its target exists or not: a backup never follows one.
     if path.symlink_metadata().is_ok() {
         bail!("{} already exists; a backup needs a new file", path.display());

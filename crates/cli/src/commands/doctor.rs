@@ -20,6 +20,8 @@ const GOOD: &str = "good";
 /// A decision of the operator that weakens the protection of data, but no fault of the store.
 const WARNING: &str = "WARNING";
 const BAD: &str = "BAD";
+/// A setting of the database server that can lose writes or hide damage. Nothing is wrong now.
+const NOTE: &str = "note";
 
 pub(super) async fn check(
     settings: &Settings,
@@ -47,7 +49,14 @@ pub(super) async fn check(
     findings.extend(store.check_clock(now).await?.map(|status| clock(status, now)));
     let mut rows: Vec<_> = findings
         .into_iter()
-        .map(|it| (it.subject, it.detail, if it.ok { GOOD } else { BAD }))
+        .map(|it| {
+            let verdict = match (it.ok, it.is_note) {
+                (false, _) => BAD,
+                (true, true) => NOTE,
+                (true, false) => GOOD,
+            };
+            (it.subject, it.detail, verdict)
+        })
         .collect();
     let (seen, verdict) = match plain_secrets::count(&*store).await {
         Ok(count) if count.plain == 0 => (count.finding(), GOOD),
@@ -87,7 +96,7 @@ fn clock(status: ClockStatus, now: Timestamp) -> Finding {
             hours_and_minutes(remaining.as_mins())
         ),
     };
-    Finding { subject: "clock", detail, ok: true }
+    Finding::checked("clock", detail, true)
 }
 
 fn hours_and_minutes(minutes: i64) -> String {
@@ -129,5 +138,5 @@ fn permissions(settings: &Settings) -> Option<Finding> {
     let ok = exposed.is_empty();
     let exposed: Vec<String> = exposed.iter().map(ToString::to_string).collect();
     let detail = if ok { "only the owner has access".to_owned() } else { exposed.join("; ") };
-    Some(Finding { subject: "permissions", detail, ok })
+    Some(Finding::checked("permissions", detail, ok))
 }

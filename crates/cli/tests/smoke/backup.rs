@@ -121,3 +121,18 @@ fn a_store_that_other_users_can_read_is_reported() {
     }
     assert!(galley(dir.path(), &["doctor"]).status.success());
 }
+
+#[test]
+fn a_backup_of_postgresql_is_refused_in_one_sentence_before_anything_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = "postgres://galley@127.0.0.1:1/galley";
+    let mut command = Command::new(GALLEY);
+    command.args(["backup", "copy.db", "--store", store]).current_dir(dir.path());
+    // Settings of the environment would be warned about.
+    let output = command.env_clear().output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap().trim_end(),
+        "galley: `galley backup` copies SQLite stores only: back up PostgreSQL with pg_dump or pg_basebackup"
+    );
+}

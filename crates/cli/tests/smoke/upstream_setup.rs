@@ -64,6 +64,7 @@ fn an_import_is_announced_with_the_approvals_that_it_ends() {
     for said in [connected, status] {
         let steps = ["galley upstream check ", "galley upstream import ", " --dry-run"];
         assert!(steps.iter().all(|step| said.contains(step)), "{said}");
+        assert!(said.contains("the service waits for your import"), "{said}");
     }
 
     let dry = json_of(&mirror.run(&["import", "shop", "--dry-run", "--json"]));

@@ -208,27 +208,14 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     let fsync: String = get(row, "fsync")?;
     let standbys: String = get(row, "standbys")?;
     let (known, found) = (schema::latest_version(), schema::version(&client).await?);
-    let page_checksums = match get::<String>(row, "page_checksums")? {
-        enabled if enabled == "on" => enabled,
-        _ => "off: the server does not detect damage on its disk; enable them with pg_checksums"
-            .to_owned(),
-    };
-    let standbys = if standbys.is_empty() {
-        "none: losing the primary can lose the last acknowledged writes".to_owned()
-    } else {
-        standbys
-    };
+    let page_checksums: String = get(row, "page_checksums")?;
     let mut findings = vec![
-        Finding { subject: "PostgreSQL", detail: get(row, "server")?, ok: true },
-        Finding {
-            subject: "schema",
-            detail: format!("version {found} of {known}"),
-            ok: found == known,
-        },
-        Finding { subject: "synchronous commit", ok: synchronous != "off", detail: synchronous },
-        Finding { subject: "fsync", ok: fsync == "on", detail: fsync },
-        Finding { subject: "page checksums", detail: page_checksums, ok: true },
-        Finding { subject: "synchronous standbys", detail: standbys, ok: true },
+        Finding::checked("PostgreSQL", get::<String>(row, "server")?, true),
+        Finding::checked("schema", format!("version {found} of {known}"), found == known),
+        commit_finding(&synchronous),
+        Finding::checked("fsync", &*fsync, fsync == "on"),
+        page_checksum_finding(&page_checksums),
+        standby_finding(&standbys, &synchronous),
     ];
     if found == 0 {
         return Ok(findings);
@@ -242,10 +229,69 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
         if count > 0 && subject == CHECK_STORED_BYTES.0 {
             detail.push_str(": correct them with --count-bytes");
         }
-        findings.push(Finding { subject, detail, ok: count == 0 });
+        findings.push(Finding::checked(subject, detail, count == 0));
     }
     let rows = client.query("SELECT count(*) FROM template", &[]).await?;
     let templates = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-    findings.push(Finding { subject: "templates", detail: templates.to_string(), ok: true });
+    findings.push(Finding::checked("templates", templates.to_string(), true));
     Ok(findings)
+}
+
+fn page_checksum_finding(setting: &str) -> Finding {
+    let off = "off: the server does not detect damage on its disk; enable them with pg_checksums";
+    let is_on = setting == "on";
+    Finding::noted("page checksums", if is_on { setting } else { off }, !is_on)
+}
+
+/// Whether a commit waits for the disks that are to have it.
+fn commit_finding(setting: &str) -> Finding {
+    match setting {
+        "off" => Finding::checked("synchronous commit", setting, false),
+        "local" | "remote_write" => Finding::noted("synchronous commit", setting, true),
+        _ => Finding::checked("synchronous commit", setting, true),
+    }
+}
+
+/// Whether each acknowledged write is on the disk of a second server.
+fn standby_finding(names: &str, synchronous_commit: &str) -> Finding {
+    let risk = match synchronous_commit {
+        _ if names.is_empty() => Some("none"),
+        "local" | "remote_write" => Some("commits do not wait until a standby has synced them"),
+        _ => None,
+    };
+    let detail = match risk {
+        Some(risk) => format!("{risk}: losing the primary can lose the last acknowledged writes"),
+        None => names.to_owned(),
+    };
+    Finding::noted("synchronous standbys", detail, risk.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_can_lose_writes_or_hide_damage_are_notes() {
+        for (names, commit, is_note) in [
+            ("", "on", true),
+            ("ANY 1 (a, b)", "on", false),
+            ("*", "remote_apply", false),
+            ("*", "remote_write", true),
+            ("*", "local", true),
+        ] {
+            let found = standby_finding(names, commit);
+            assert_eq!((found.ok, found.is_note), (true, is_note), "{names:?} {commit}");
+            assert_eq!(found.detail.contains("can lose"), is_note, "{found:?}");
+        }
+        for (commit, ok, is_note) in [
+            ("on", true, false),
+            ("local", true, true),
+            ("remote_write", true, true),
+            ("off", false, false),
+        ] {
+            let found = commit_finding(commit);
+            assert_eq!((found.ok, found.is_note), (ok, is_note), "{commit}");
+        }
+        assert!(page_checksum_finding("off").is_note && !page_checksum_finding("on").is_note);
+    }
 }

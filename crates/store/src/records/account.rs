@@ -467,14 +467,3 @@ pub struct IndexProgress {
     /// Whether the index is still behind the events.
     pub has_more: bool,
 }
-
-/// The result of one check by `galley doctor`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was checked.
-    pub subject: &'static str,
-    /// What the check found.
-    pub detail: String,
-    /// Whether the check passed.
-    pub ok: bool,
-}

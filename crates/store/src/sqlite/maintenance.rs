@@ -106,22 +106,22 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
     let templates: i64 =
         connection.query_row("SELECT count(*) FROM template", [], |row| row.get(0))?;
     let mut findings = vec![
-        Finding { subject: "SQLite", detail: rusqlite::version().to_owned(), ok: true },
-        Finding {
-            subject: "schema",
-            detail: format!("version {schema_version} of {}", schema::newest()),
-            ok: schema_version == schema::newest(),
-        },
-        Finding { subject: "journal", ok: journal == "wal", detail: journal },
-        Finding { subject: "integrity", ok: integrity == "ok", detail: integrity },
-        Finding {
-            subject: "references",
-            detail: format!("{broken_references} broken"),
-            ok: broken_references == 0,
-        },
+        Finding::checked("SQLite", rusqlite::version(), true),
+        Finding::checked(
+            "schema",
+            format!("version {schema_version} of {}", schema::newest()),
+            schema_version == schema::newest(),
+        ),
+        Finding::checked("journal", &*journal, journal == "wal"),
+        Finding::checked("integrity", &*integrity, integrity == "ok"),
+        Finding::checked(
+            "references",
+            format!("{broken_references} broken"),
+            broken_references == 0,
+        ),
         count_finding("event numbers", accounts_behind, "account", "behind"),
         count_finding("versions", incomplete_templates, "template", "incomplete"),
-        Finding { subject: "templates", detail: templates.to_string(), ok: true },
+        Finding::checked("templates", templates.to_string(), true),
     ];
     // An older schema has no such tables and columns.
     if schema_version == schema::newest() {
@@ -203,7 +203,7 @@ fn check_indexes(connection: &Connection) -> Result<[Finding; 2], StoreError> {
 /// A finding about rows of which there must be none.
 fn count_finding(subject: &'static str, count: i64, noun: &str, problem: &str) -> Finding {
     let plural = if count == 1 { "" } else { "s" };
-    Finding { subject, detail: format!("{count} {noun}{plural} {problem}"), ok: count == 0 }
+    Finding::checked(subject, format!("{count} {noun}{plural} {problem}"), count == 0)
 }
 
 /// Review scripts of emulator accounts and providers change the category of one language alone.

@@ -16,8 +16,9 @@ pub(super) fn import_steps(account: &Account) -> String {
         "Next:\n  galley upstream check {id}             asks the provider for the account\n  \
          galley upstream import {id} --dry-run  shows what an import would do\n  \
          galley upstream import {id}            imports; the service makes sweeps from then on\n\
-         If that can end no approval, the service imports by itself after the time of \
-         `upstream_sweep_interval`."
+         Do this soon. While the account has approved templates of which Galley does not know whether \
+         the provider has them, the service waits for your import. If it has none, the service imports \
+         by itself, by default within 15 minutes (`upstream_sweep_interval`)."
     )
 }
 

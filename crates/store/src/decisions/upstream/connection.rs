@@ -47,7 +47,7 @@ impl LeaseState {
 pub(crate) fn work_columns() -> String {
     format!(
         "{WORK_COLUMNS}, CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL AND \
-         u.connected_at <= $2 AND (u.degraded_until IS NULL OR u.degraded_until <= $1) THEN EXISTS \
+         (u.degraded_until IS NULL OR u.degraded_until <= $1) AND u.connected_at <= $2 THEN EXISTS \
          (SELECT 1 FROM template WHERE account_id = u.account_id AND {OWN_APPROVALS}) ELSE false END \
          AS has_own_approvals"
     )
