@@ -46,7 +46,10 @@ class Service:
         environment |= settings or {}
         store = environment.get("GALLEY_STORE") or os.environ["GALLEY_TEST_POSTGRES"]
         command = [galley, "serve", "--listen", "127.0.0.1:0", "--store", store]
-        self.process = subprocess.Popen(command, cwd=work, env=environment, stderr=self.log.open("w"))
+        # Without this script's output, whose reader would wait for a process that is left over.
+        self.process = subprocess.Popen(
+            command, cwd=work, env=environment, stdout=subprocess.DEVNULL, stderr=self.log.open("w")
+        )
         self.port = self.wait_for_port()
 
     def wait_for_port(self):

@@ -7,10 +7,12 @@ failed=0
 trap end_lanes EXIT
 
 # Runs a command as a step: TITLE COMMAND… Prints its duration. If it fails, the script goes on, and
-# `failed` is 1.
+# `failed` is 1. A program that hangs fails after MAX_STEP, with all that it has started.
+MAX_STEP=30m
 step() {
     local title=$1 started=$SECONDS exit_status output
     shift
+    [[ $(type -t "$1") != file ]] || set -- timeout --verbose --kill-after=30 "$MAX_STEP" "$@"
     output=$(mktemp -p "$lanes")
     printf '\n== %s\n' "$title"
     # Not in a condition: bash would ignore -e inside.
@@ -63,7 +65,7 @@ finish() {
 }
 
 # Runs tests and keeps their results for the totals: COMMAND…
-with_totals() { "$@" 2>&1 | tee -a "$lanes/results"; }
+with_totals() { timeout --verbose --kill-after=30 "$MAX_STEP" "$@" 2>&1 | tee -a "$lanes/results"; }
 
 # Prints the totals of all tests. Skipped tests are failures.
 print_totals() {
@@ -82,10 +84,12 @@ print_durations() {
     echo "all: $SECONDS s"
 }
 
-# Ends what still runs when the script is interrupted.
+# Ends what still runs when the script is interrupted. A program has a process group of its own, to which
+# `timeout` passes the signal.
 end_lanes() {
     local pid
     for pid in "${lane_pids[@]}"; do
+        pgrep --pgroup "$pid" | xargs --no-run-if-empty --max-args=1 pkill --parent || true
         kill -- "-$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done

@@ -50,7 +50,7 @@ class Writer(threading.Thread):
     """Creates templates, edits them and deletes some; records what was acknowledged."""
 
     def __init__(self, number, services, stopped):
-        super().__init__()
+        super().__init__(daemon=True)
         self.number, self.services, self.stopped = number, services, stopped
         self.existing, self.deleted, self.unknown, self.unexpected, self.acknowledged = {}, set(), set(), [], 0
         self.random = random.Random(number)

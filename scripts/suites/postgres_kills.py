@@ -39,7 +39,7 @@ class Writers:
         self.services, self.stopped = services, threading.Event()
         self.lock, self.acknowledged, self.requests = threading.Lock(), {}, 0
         self.unknown, self.slowest, self.unexpected, self.last_acknowledged = 0, 0.0, [], 0.0
-        self.threads = [threading.Thread(target=self.write, args=(number,)) for number in range(WRITERS)]
+        self.threads = [threading.Thread(target=self.write, args=(number,), daemon=True) for number in range(WRITERS)]
         for thread in self.threads:
             thread.start()
 

@@ -11,8 +11,11 @@ export async function openStage(settings) {
   /** @type {Visitor[]} */
   const visitors = [];
   after(async () => {
-    await browser.close();
-    await service.stop();
+    try {
+      await browser.close();
+    } finally {
+      await service.stop();
+    }
   });
   return {
     service,
