@@ -8,8 +8,10 @@ use galley_domain::{
     template::Status,
     upstream::{HeldReason, OperationState, RemoteId, operation::changed_outside},
 };
+use galley_server::Clock as _;
 use galley_store::{UpstreamAction, UpstreamActionOutcome, testing::Fault};
 use galley_upstream::Method::{Get, Post};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{
@@ -260,4 +262,41 @@ async fn an_edit_that_the_provider_reviews_takes_the_live_version_away() {
     assert_eq!((mirrored.status.as_str(), stored.state.live_version()), ("PENDING", None));
     let detail = not_live(&connected, id).await;
     assert!(detail.contains("PENDING") && detail.contains("has not approved"), "{detail}");
+}
+
+#[tokio::test]
+async fn an_edit_in_the_second_of_the_import_is_found_although_the_clocks_differ() {
+    let second = SignedDuration::from_secs(1);
+    for ahead in [-1_500, -500, 0, 500, 1_500] {
+        let connected = Connected::start().await;
+        // The provider's clock is 0.6 s after a full second; the other one is so much ahead of it.
+        let now = connected.emulator().clock.now();
+        let full = Timestamp::from_second(now.as_second() + 10).unwrap();
+        let imported_at = full + SignedDuration::from_millis(600);
+        connected.emulator().clock.advance_to(imported_at);
+        let remote = connected.emulator().create_named("order_shipped").await;
+        let offset = SignedDuration::from_millis(ahead);
+        connected.service.clock.advance_to(imported_at + offset);
+        connected.step().await;
+        connected.advance(Duration::from_millis(200));
+        let edit = json!({"components": with_text(THEIRS)["components"]});
+        let path = format!("/v23.0/{remote}");
+        connected.emulator().call(Method::POST, &path, &edit).await.expect_success();
+        connected.take_calls();
+        assert!(!connected.has_work().await, "{ahead}");
+        while connected.emulator().clock.now() < full + second {
+            assert!(!connected.has_work().await, "{ahead}: the second is not over");
+            connected.advance(Duration::from_millis(100));
+        }
+        for _ in 0..10 {
+            connected.step().await;
+            connected.advance(Duration::from_secs(1));
+        }
+        assert_eq!(connected.take_calls(), 1, "{ahead}: one more look");
+        let (mirrored, stored) = connected.only_template().await;
+        assert!(mirrored.drifted && stored.state.live_version().is_none(), "{ahead}");
+        act(&connected, stored.id, UpstreamAction::Accept).await;
+        let (mirrored, stored) = connected.only_template().await;
+        assert_eq!((mirrored.drifted, stored.state.live_version()), (false, Some(2)));
+    }
 }

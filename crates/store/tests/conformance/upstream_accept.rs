@@ -329,7 +329,7 @@ pub(crate) async fn a_template_that_changed_within_the_second_of_its_read_is_rea
         ..remote("5", "a", "APPROVED", "Hi")
     };
     read(store, fence, &changed_now, 300).await;
-    assert_eq!(mirror(store, account, "5").await.dirty_at, Some(noon(1_000)));
+    assert_eq!(mirror(store, account, "5").await.dirty_at, Some(noon(3_000)));
     assert_eq!(kinds(store, account).await, [EventType::Created], "it is used at once");
     sweep(store, fence, &[], 400).await;
     done(store.finish_sweep(fence, noon(400)).await.unwrap());
@@ -338,9 +338,9 @@ pub(crate) async fn a_template_that_changed_within_the_second_of_its_read_is_rea
         let interval = SignedDuration::from_hours(9);
         store.connections_with_work(noon(at), interval, 200).await.unwrap()
     };
-    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(1_000)) };
+    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(3_000)) };
     assert_eq!(work(500).await, later);
-    assert_eq!(work(1_000).await.now, [account]);
+    assert_eq!(work(3_000).await.now, [account]);
     let fence =
         store.lease_connection(account, noon(500), noon(HOUR)).await.unwrap().unwrap().fence;
     let page = sweep(store, fence, &[header(&changed_now)], 600).await;
@@ -348,7 +348,7 @@ pub(crate) async fn a_template_that_changed_within_the_second_of_its_read_is_rea
     let rejected = RemoteTemplate { status: RemoteStatus::Rejected, ..header(&changed_now) };
     let page = sweep(store, fence, &[rejected], 700).await;
     assert_eq!(page.to_read.len(), 1, "the header differs");
-    read(store, fence, &changed_now, 1_100).await;
+    read(store, fence, &changed_now, 3_100).await;
     assert_eq!(mirror(store, account, "5").await.dirty_at, None);
     assert_eq!(store.templates_to_read(account, 10).await.unwrap(), []);
 }

@@ -43,13 +43,16 @@ impl HintedTemplates {
     }
 }
 
-/// The next second, if a template was read in the second in which the provider changed it. Providers
-/// tell the time of a change in seconds: another change in that second shows in no header, so that the
-/// template is read once more when the second is over.
-pub(crate) fn next_second(updated_at: Option<Timestamp>, at: Timestamp) -> Option<Timestamp> {
+/// How many seconds the clock of a provider may be before or behind this one.
+const CLOCK_SECONDS: i64 = 2;
+
+/// When a template is read once more that may have been read in the second in which the provider
+/// changed it. Providers tell the time of a change in seconds: another change in that second shows in
+/// no header, so that the template is read when the second is over, by both clocks.
+pub(crate) fn after_second(updated_at: Option<Timestamp>, at: Timestamp) -> Option<Timestamp> {
     let second = updated_at?.as_second();
-    let next = Timestamp::from_second(second.checked_add(1)?).ok()?;
-    (at.as_second() == second).then_some(next)
+    let next = Timestamp::from_second(second.checked_add(1 + CLOCK_SECONDS)?).ok()?;
+    (at.as_second().abs_diff(second) <= CLOCK_SECONDS.unsigned_abs()).then_some(next)
 }
 
 /// The time to which a read that failed is postponed: the first full second, by which
@@ -89,11 +92,10 @@ pub(crate) fn next_dirty(before: Option<Timestamp>, at: Timestamp) -> Timestamp 
 impl MirroredTemplate {
     /// Whether something may have changed at the provider since the template was read: there is a
     /// reason to read it, also if that is postponed because a read failed. One that waits for the end
-    /// of the second in which the template was read is none yet.
+    /// of the second of its last change is none yet.
     pub fn may_have_changed(&self, at: Timestamp) -> bool {
-        let is_next_second =
-            |dirty_at| next_second(self.remote_updated_at, self.observed_at) == Some(dirty_at);
-        self.dirty_at.is_some_and(|dirty_at| dirty_at <= at || !is_next_second(dirty_at))
+        let second_look = after_second(self.remote_updated_at, self.observed_at);
+        self.dirty_at.is_some_and(|dirty_at| dirty_at <= at || Some(dirty_at) != second_look)
     }
 }
 
@@ -175,11 +177,13 @@ mod tests {
     #[test]
     fn a_template_that_was_read_in_the_second_of_its_change_is_read_after_it() {
         let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
-        assert_eq!(next_second(Some(at(7_000)), at(7_000)), Some(at(8_000)));
-        assert_eq!(next_second(Some(at(7_000)), at(7_999)), Some(at(8_000)));
-        assert_eq!(next_second(Some(at(7_000)), at(8_000)), None);
-        assert_eq!(next_second(Some(at(7_000)), at(6_999)), None, "the clocks differ");
-        assert_eq!(next_second(None, at(7_000)), None);
+        for seen_at in [5_000, 6_999, 7_000, 7_999, 9_999] {
+            assert_eq!(after_second(Some(at(7_000)), at(seen_at)), Some(at(10_000)), "{seen_at}");
+        }
+        for seen_at in [4_999, 10_000] {
+            assert_eq!(after_second(Some(at(7_000)), at(seen_at)), None, "{seen_at}");
+        }
+        assert_eq!(after_second(None, at(7_000)), None);
         assert_eq!(next_dirty(Some(at(8_000)), at(7_500)), at(7_500), "there is a reason now");
     }
 

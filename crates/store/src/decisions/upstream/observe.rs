@@ -18,7 +18,7 @@ use galley_domain::{
         lifecycle::{Hold, State},
         quality::Quality,
     },
-    upstream::{RemoteTemplate, sweep::SWEEPS_UNTIL_GONE},
+    upstream::{RemoteTemplate, failure::PROBE_INTERVAL, sweep::SWEEPS_UNTIL_GONE},
 };
 use jiff::Timestamp;
 
@@ -26,7 +26,7 @@ use self::local::Seen;
 pub(crate) use self::local::{LocalChange, OWN_APPROVALS, UNSENT};
 use super::{
     content::{KeptSamples, document_key, imported_content, version_key},
-    hints::{next_second, postponed_to, unsettled},
+    hints::{after_second, postponed_to, unsettled},
 };
 use crate::{
     Absence, Actor, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
@@ -239,7 +239,11 @@ impl<'a> Observation<'a> {
         let dirty_at = match self.source {
             Source::Read(asked) => {
                 let open = unsettled(dirty_at, asked);
-                open.or_else(|| next_second(remote.updated_at, seen_at))
+                open.or_else(|| self.second_look(asked))
+            }
+            // One for a document only: an unchanged header tells nothing about the second.
+            Source::Page(_) if remote.document.is_some() => {
+                dirty_at.or_else(|| self.second_look(None))
             }
             Source::Page(_) if self.is_settled() => dirty_at,
             // The header differs, so that the read need not wait for the next second.
@@ -273,6 +277,19 @@ impl<'a> Observation<'a> {
             dirty_at,
             info: before.and_then(|before| before.info.clone()),
         }
+    }
+
+    /// When the template is to be looked at once more, because it may have been seen in the second of its
+    /// last change. If that look was asked for by the one before, the provider may show the time of now as
+    /// that of the change: then the next one waits as after a read that has failed.
+    fn second_look(&self, asked: Option<Timestamp>) -> Option<Timestamp> {
+        let next = after_second(self.remote.updated_at, self.seen_at)?;
+        let before = self.before.and_then(|it| after_second(it.remote_updated_at, it.observed_at));
+        let is_again = before.is_some_and(|before| unsettled(Some(before), asked).is_none());
+        if !is_again {
+            return Some(next);
+        }
+        self.seen_at.checked_add(PROBE_INTERVAL).map(postponed_to).ok()
     }
 
     fn is_changed(&self, row: &MirroredTemplate) -> bool {

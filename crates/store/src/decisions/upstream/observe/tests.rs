@@ -296,3 +296,60 @@ fn only_counted_sweeps_and_a_read_together_make_a_template_gone() {
         assert_eq!(absent(&before, None, is_suspicious, time(9)).0.dirty_at, Some(time(3)));
     }
 }
+
+/// A template that the provider changed in this second.
+fn updated(text: &str, second: i64) -> RemoteTemplate {
+    RemoteTemplate { updated_at: Some(time(second)), ..remote("APPROVED", text) }
+}
+
+fn observe_at(
+    remote: &RemoteTemplate,
+    before: Option<&MirroredTemplate>,
+    source: Source,
+    millisecond: i64,
+) -> MirroredTemplate {
+    let at = Timestamp::from_millisecond(millisecond).unwrap();
+    let local = stored(states()[12]);
+    let observation = Observation {
+        account: account(),
+        remote,
+        source,
+        before,
+        local: Some(&local),
+        is_superseded: false,
+        deleting: None,
+        seen_at: at,
+        at,
+    };
+    observation.decide(&[]).row
+}
+
+#[test]
+fn a_page_in_the_second_of_a_change_asks_for_one_more_look() {
+    let remote = updated("mine", 10);
+    assert_eq!(observe_at(&remote, None, Source::Page(1), 13_000).dirty_at, None);
+    let row = observe_at(&remote, None, Source::Page(1), 10_900);
+    assert_eq!(row.dirty_at, Some(time(13)));
+    assert!(!row.may_have_changed(time(12)) && row.may_have_changed(time(13)));
+    let header = RemoteTemplate { document: None, ..remote.clone() };
+    let again = observe_at(&header, Some(&row), Source::Page(2), 10_950);
+    assert_eq!(again.dirty_at, Some(time(13)), "a second page asks for none of its own");
+    let settled = observe_at(&remote, Some(&again), Source::Read(Some(time(13))), 13_001);
+    assert_eq!(settled.dirty_at, None);
+    for (source, remote) in [(Source::Page(3), &header), (Source::Page(3), &remote)] {
+        assert_eq!(observe_at(remote, Some(&settled), source, 14_000).dirty_at, None);
+    }
+}
+
+#[test]
+fn a_provider_that_shows_the_time_of_now_is_not_asked_every_second() {
+    let mut row = observe_at(&updated("mine", 10), None, Source::Page(1), 10_500);
+    let mut looks = 0;
+    while let Some(dirty_at) = row.dirty_at.filter(|it| *it < time(3_610)) {
+        looks += 1;
+        let now = dirty_at.as_millisecond() + 1;
+        let remote = updated("mine", dirty_at.as_second());
+        row = observe_at(&remote, Some(&row), Source::Read(Some(dirty_at)), now);
+    }
+    assert!(looks <= 8, "{looks} looks in an hour");
+}
