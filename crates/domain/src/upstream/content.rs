@@ -5,9 +5,14 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::{items, text};
 use crate::document::{Document, Json, Member};
+
+/// The SHA-256 of a comparable content. Two contents with the same one cannot be made, so that it
+/// decides which version a provider has.
+pub type ContentKey = [u8; 32];
 
 /// The content of a template without what a provider rewrites: a canonical text. Two documents have
 /// the same content if their texts are equal.
@@ -23,12 +28,9 @@ impl ComparableContent {
         &self.0
     }
 
-    /// A fingerprint of the text, which never changes: FNV-1a with 128 bits.
-    pub fn fingerprint(&self) -> [u8; 16] {
-        const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-        let hash = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-        self.0.bytes().fold(BASIS, hash).to_be_bytes()
+    /// The fingerprint of the text, which never changes.
+    pub fn key(&self) -> ContentKey {
+        Sha256::digest(&self.0).into()
     }
 }
 
@@ -57,14 +59,14 @@ pub fn comparable(document: &Json<'_>) -> ComparableContent {
 }
 
 /// The fingerprint of a document that the provider shows; `None` if it cannot be read.
-pub fn document_key(document: &str) -> Option<[u8; 16]> {
+pub fn document_key(document: &str) -> Option<ContentKey> {
     let document = Document::parse(document.as_bytes()).ok()?;
-    Some(comparable(document.root()).fingerprint())
+    Some(comparable(document.root()).key())
 }
 
 /// The fingerprint of a stored version. `category` is that of the provider, which owns it: it decides
 /// how messages with one-time codes are compared.
-pub fn version_key(category: &str, content: &str) -> Option<[u8; 16]> {
+pub fn version_key(category: &str, content: &str) -> Option<ContentKey> {
     let members = content.strip_prefix('{')?;
     let separator = if members.trim_start().starts_with('}') { "" } else { "," };
     let category = Value::from(category);

@@ -35,7 +35,7 @@ impl DeferredWrite {
 
 /// Maximum number of statements in a pipeline: up to this many futures, `join_all` polls each in
 /// order, so the driver queues the statements in order and a `COMMIT` comes last.
-const MAX_STATEMENTS: usize = 30;
+pub(super) const MAX_STATEMENTS: usize = 30;
 
 /// Statements that are prepared and can be sent together. Preparing waits for a response, so all
 /// are prepared before the first is sent.

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0008_emulated_app.sql"),
     include_str!("../../migrations/postgres/0009_upstream.sql"),
     include_str!("../../migrations/postgres/0010_upstream_replaces.sql"),
+    include_str!("../../migrations/postgres/0011_repairs.sql"),
 ];
 
 /// The oldest supported PostgreSQL, as `server_version_num`.

@@ -14,7 +14,7 @@ use super::{
     audit::PendingEntries,
     columns::{get, key, number},
     errors,
-    pipeline::{DeferredWrite, OwnedValue, PreparedPipeline, Query, owned},
+    pipeline::{DeferredWrite, MAX_STATEMENTS, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
 use crate::{
@@ -217,8 +217,8 @@ impl Transaction {
         &mut self.accounts.get_mut(&account).expect("locked before it is changed").stored_bytes
     }
 
-    /// Defers a write until the commit, which sends all deferred writes in one round trip, in this
-    /// order. The work does not read its result.
+    /// Defers a write until the commit, which sends the deferred writes together, in this order. The
+    /// work does not read its result.
     pub(super) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
         self.deferred.push(DeferredWrite { statement, values });
     }
@@ -263,7 +263,19 @@ impl Transaction {
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
         let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
-        let writes = match PreparedPipeline::prepare(&self.connection, &writes).await {
+        // A page of a sweep writes more rows than one pipeline takes.
+        let (early, last) = writes.split_at(writes.len().saturating_sub(MAX_STATEMENTS));
+        for part in early.chunks(MAX_STATEMENTS) {
+            let written = match PreparedPipeline::prepare(&self.connection, part).await {
+                Ok(writes) => writes.run().await.map(drop),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = written {
+                self.connection.roll_back().await;
+                return Err(error);
+            }
+        }
+        let writes = match PreparedPipeline::prepare(&self.connection, last).await {
             Ok(writes) => writes,
             Err(error) => {
                 self.connection.roll_back().await;

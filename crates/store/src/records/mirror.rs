@@ -3,7 +3,10 @@
 use galley_domain::{
     id::TemplateId,
     template::quality::Quality,
-    upstream::{RemoteId, RemoteStatus, RemoteTemplate, SweepVerdict, content::document_key},
+    upstream::{
+        RemoteId, RemoteStatus, RemoteTemplate, SweepVerdict,
+        content::{ContentKey, document_key},
+    },
 };
 use jiff::Timestamp;
 
@@ -130,7 +133,7 @@ pub struct MirroredTemplate {
     /// When the provider changed it.
     pub remote_updated_at: Option<Timestamp>,
     /// The fingerprint of its comparable content; `None` before it was read.
-    pub content_key: Option<[u8; 16]>,
+    pub content_key: Option<ContentKey>,
     /// The version of the account's template with the same content.
     pub version: Option<u64>,
     /// Whether its content differs from what the account has approved or sent.

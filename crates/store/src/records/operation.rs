@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{Operation, OperationKind},
+    upstream::{Operation, OperationKind, content::ContentKey},
 };
 use jiff::Timestamp;
 
@@ -20,7 +20,7 @@ pub struct NewOperation {
     /// What to do.
     pub kind: OperationKind,
     /// The fingerprint of the content at the provider that a person has decided to replace.
-    pub replaces: Option<[u8; 16]>,
+    pub replaces: Option<ContentKey>,
     /// When it is queued.
     pub at: Timestamp,
 }
@@ -100,7 +100,7 @@ pub struct StoredOperation {
     /// What it does, and its state.
     pub operation: Operation,
     /// The fingerprint of the content at the provider that a person has decided to replace.
-    pub replaces: Option<[u8; 16]>,
+    pub replaces: Option<ContentKey>,
     /// When it was queued.
     pub created_at: Timestamp,
     /// When its last call began.

@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0015_emulated_app.sql"),
     include_str!("../../migrations/sqlite/0016_upstream.sql"),
     include_str!("../../migrations/sqlite/0017_upstream_replaces.sql"),
+    include_str!("../../migrations/sqlite/0018_repairs.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -471,7 +471,7 @@ async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_ad
     let migrated = entries(&store, None).await.pop().unwrap();
     assert_eq!((&*migrated.kind, migrated.actor), ("store.migrated", Actor::Service));
     assert_eq!((migrated.account, &*migrated.subject), (None, ""));
-    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 10}));
+    assert_eq!(Value::Object(migrated.details), json!({"from": 4, "to": 11}));
     // An instance of the earlier release still runs.
     client.execute(credential, &[&&[2_u8; 32][..]]).await.unwrap();
     let found = store.credentials(AccountId::new(1).unwrap()).await.unwrap();

@@ -18,7 +18,9 @@ use galley_domain::{
         lifecycle::{Hold, State},
         quality::Quality,
     },
-    upstream::{RemoteTemplate, failure::PROBE_INTERVAL, sweep::SWEEPS_UNTIL_GONE},
+    upstream::{
+        RemoteTemplate, content::ContentKey, failure::PROBE_INTERVAL, sweep::SWEEPS_UNTIL_GONE,
+    },
 };
 use jiff::Timestamp;
 
@@ -152,7 +154,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The fingerprint of the content, as far as it is known.
-    fn content_key(&self) -> Option<[u8; 16]> {
+    fn content_key(&self) -> Option<ContentKey> {
         let document = self.remote.document.as_deref();
         let stored = || self.before.and_then(|before| before.content_key);
         document.and_then(document_key).or_else(stored)
@@ -233,7 +235,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The row after the observation.
-    fn row(&self, content_key: Option<[u8; 16]>, version: Option<u64>) -> MirroredTemplate {
+    fn row(&self, content_key: Option<ContentKey>, version: Option<u64>) -> MirroredTemplate {
         let Self { remote, before, seen_at, .. } = *self;
         let dirty_at = before.and_then(|before| before.dirty_at);
         let dirty_at = match self.source {

@@ -4,7 +4,7 @@ use galley_domain::{
     id::TemplateId,
     rulebook::Category,
     template::{Review, Status},
-    upstream::{HeldReason, OperationKind},
+    upstream::{HeldReason, OperationKind, content::ContentKey},
 };
 
 use super::content::{KeptSamples, imported_content};
@@ -71,7 +71,7 @@ pub(crate) enum PlannedAction {
     Queue {
         kind: OperationKind,
         /// The content at the provider that the person has decided to replace.
-        replaces: Option<[u8; 16]>,
+        replaces: Option<ContentKey>,
     },
     /// Queues this operation again.
     Retry(Box<StoredOperation>),

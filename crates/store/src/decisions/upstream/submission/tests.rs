@@ -51,7 +51,7 @@ fn row(version: Option<u64>) -> MirroredTemplate {
         quality: None,
         reason: None,
         remote_updated_at: None,
-        content_key: Some([7; 16]),
+        content_key: Some([7; 32]),
         version,
         drifted: false,
         observed_at: AT,
@@ -186,7 +186,7 @@ fn only_another_content_or_a_missing_template_is_pushed() {
     };
     let drifted = MirroredTemplate { drifted: true, ..row(None) };
     let gone = MirroredTemplate { gone_at: Some(AT), ..row(Some(2)) };
-    let replaced = PlannedAction::Queue { kind: OperationKind::Edit, replaces: Some([7; 16]) };
+    let replaced = PlannedAction::Queue { kind: OperationKind::Edit, replaces: Some([7; 32]) };
     assert_eq!(push(&[drifted]), Some(replaced), "the person has seen this content");
     assert_eq!(push(&[gone]), Some(queue(OperationKind::Create)));
     for rows in [vec![], vec![row(Some(1))], vec![row(Some(2))]] {
@@ -203,8 +203,8 @@ fn an_edit_replaces_only_content_that_galley_sent_or_a_person_saw() {
     let drifted = MirroredTemplate { drifted: true, ..row(None) };
     assert!(edit(None).may_replace(&row(Some(1))));
     assert!(!edit(None).may_replace(&drifted));
-    assert!(edit(Some([7; 16])).may_replace(&drifted));
-    assert!(!edit(Some([8; 16])).may_replace(&drifted), "it was changed again");
+    assert!(edit(Some([7; 32])).may_replace(&drifted));
+    assert!(!edit(Some([8; 32])).may_replace(&drifted), "it was changed again");
     let unread = MirroredTemplate { content_key: None, ..drifted };
     assert!(!edit(None).may_replace(&unread), "what is there is not known");
 }
