@@ -7,6 +7,7 @@ mod budget;
 mod connected;
 mod crashes;
 mod drift;
+mod endless_lists;
 mod first_import;
 mod graph;
 mod hooks;

@@ -13,8 +13,8 @@ use std::{
 
 use async_trait::async_trait;
 use galley_domain::upstream::{
-    CallFailure, CallKind, Created, GraphErrorBody, ProviderError, RemoteId, RemoteTemplate, Usage,
-    classify,
+    CallFailure, CallKind, Created, GraphErrorBody, ProviderError, RemoteId, RemoteTemplate,
+    SweepProgress, Usage, classify, sweep::SeenTemplates,
 };
 use url::Url;
 
@@ -41,9 +41,6 @@ const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// The most templates of a page of [`Upstream::find`].
 const FIND_LIMIT: u32 = 100;
-
-/// The most pages that [`Upstream::find`] reads.
-const MAX_FIND_PAGES: usize = 1_000;
 
 /// How many pages of [`Upstream::find`] may fail. It goes on with smaller ones.
 const MAX_FIND_FAILURES: u32 = 3;
@@ -204,11 +201,7 @@ impl<T: Transport> GraphUpstream<T> {
         let path = [self.dialect.waba(), "message_templates"];
         let kind = CallKind::Page;
         let response = self.read_fields(kind, &path, query.with_components, &parameters).await?;
-        let page = response::page(&response.body).ok_or_else(|| self.failure(kind, &response))?;
-        if page.after.is_some() && page.after == query.after {
-            return Err(CallFailure::Unknown("the cursor of the list does not advance".to_owned()));
-        }
-        Ok(page)
+        response::page(&response.body).ok_or_else(|| self.failure(kind, &response))
     }
 
     /// Makes a call that answers only whether it succeeded.
@@ -249,7 +242,8 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
         let kind = CallKind::Read;
         let response = self.read_fields(kind, &[id.as_str()], true, &[]).await?;
         let text = std::str::from_utf8(&response.body).unwrap_or_default();
-        RemoteTemplate::parse(text).map_err(|_| self.failure(kind, &response))
+        let template = RemoteTemplate::parse(text).map_err(|_| self.failure(kind, &response))?;
+        if template.id == *id { Ok(template) } else { Err(CallFailure::OtherTemplate) }
     }
 
     async fn find(
@@ -259,7 +253,9 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
     ) -> Result<Option<RemoteTemplate>, CallFailure> {
         let mut query = PageQuery { after: None, limit: FIND_LIMIT, with_components: true };
         let (mut deleted, mut failures) = (None, 0);
-        for _ in 0..MAX_FIND_PAGES {
+        let (mut seen, mut progress) = (SeenTemplates::default(), SweepProgress::default());
+        let is_wanted = |it: &RemoteTemplate| it.name == name && it.language == language;
+        while !progress.is_endless() {
             let page = match self.page_with_name(&query, Some(name)).await {
                 Ok(page) => page,
                 // The page may be too large for the provider.
@@ -273,16 +269,16 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
                 }
                 Err(failure) => return Err(failure),
             };
-            for found in page.templates {
-                if found.name != name || found.language != language {
-                    continue;
-                }
+            progress = progress.after_page(seen.count(&page.templates));
+            for found in page.templates.into_iter().filter(is_wanted) {
                 if found.status.is_deleted() {
                     deleted = Some(found);
                 } else if query.with_components {
                     return Ok(Some(found));
                 } else {
-                    return self.read(&found.id).await.map(Some);
+                    let read = self.read(&found.id).await?;
+                    let is_same = is_wanted(&read);
+                    return if is_same { Ok(Some(read)) } else { Err(CallFailure::OtherTemplate) };
                 }
             }
             let Some(after) = page.after else { return Ok(deleted) };

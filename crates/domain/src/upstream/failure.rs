@@ -62,6 +62,9 @@ pub enum CallFailure {
     /// The call may have had its effect. A read at the provider has to tell.
     #[error("the outcome is unknown: {0}")]
     Unknown(String),
+    /// A read that shows another template than the one that was asked for.
+    #[error("the provider has answered with another template")]
+    OtherTemplate,
     /// The budget of calls is used up. The call had no effect.
     #[error("the provider throttles calls for {} s", rest.as_secs())]
     Throttled {
@@ -122,6 +125,7 @@ impl CallFailure {
         match self {
             Self::NotSent(_) => "not_sent",
             Self::Unknown(_) => "unknown",
+            Self::OtherTemplate => "other_template",
             Self::Throttled { .. } => "throttled",
             Self::Credentials(_) => "credentials",
             Self::Forbidden(_) => "forbidden",
@@ -140,7 +144,9 @@ impl CallFailure {
     /// The error of the provider.
     pub fn error(&self) -> Option<&ProviderError> {
         match self {
-            Self::NotSent(_) | Self::Unknown(_) | Self::Throttled { .. } => None,
+            Self::NotSent(_) | Self::Unknown(_) | Self::OtherTemplate | Self::Throttled { .. } => {
+                None
+            }
             Self::Credentials(error)
             | Self::Forbidden(error)
             | Self::Restricted(error)

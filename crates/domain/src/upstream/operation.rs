@@ -137,6 +137,11 @@ impl Operation {
         };
         match (&failure, self.kind) {
             (CallFailure::NotSent(_), _) => self.backing_off(OperationState::Queued, error, now),
+            // The lookup before the call. It would use up the calls of others.
+            (CallFailure::OtherTemplate, _) => {
+                let until = Some(later(now, PROBE_INTERVAL));
+                self.moved(OperationState::Queued, until, Some(failure.to_error()))
+            }
             (CallFailure::Throttled { rest }, _) => held(HeldReason::Throttle, Some(*rest)),
             // A create is refused as unknown if the token cannot see the account.
             (CallFailure::Credentials(_), _) | (CallFailure::Gone(_), OperationKind::Create) => {
@@ -237,6 +242,7 @@ impl Operation {
                 let rest = match &failure {
                     // The whole connection rests, and a new token or a person ends that.
                     CallFailure::Credentials(_) | CallFailure::Restricted(_) => None,
+                    CallFailure::OtherTemplate => Some(PROBE_INTERVAL),
                     failure => failure.rest().or(failure.error().map(|_| PROBE_INTERVAL)),
                 };
                 match rest.map(|rest| later(now, rest)) {

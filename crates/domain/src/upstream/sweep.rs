@@ -1,5 +1,9 @@
 //! A sweep: the walk over all pages of the list of templates, and what it proves.
 
+use std::collections::HashSet;
+
+use super::observation::{RemoteId, RemoteTemplate};
+
 /// In so many counted sweeps a template is missing before a read of the template decides that it is
 /// gone.
 pub const SWEEPS_UNTIL_GONE: u32 = 2;
@@ -57,6 +61,48 @@ impl Default for PageSize {
     }
 }
 
+/// So many pages in a row without a template that can be read end a walk: its list has no end.
+const MAX_IDLE_PAGES: u32 = 10;
+
+/// The most templates of a walk.
+const MAX_SEEN: u32 = 1_000_000;
+
+/// The templates of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCounts {
+    /// Those that can be read.
+    pub shown: u32,
+    /// Those of them that the walk had not seen before.
+    pub new: u32,
+    /// Those that cannot be read.
+    pub unreadable: u32,
+    /// The number of templates that the provider counts, if it does.
+    pub total: Option<u32>,
+}
+
+impl PageCounts {
+    /// Adds a template that can be read.
+    pub fn add(&mut self, is_new: bool) {
+        self.shown += 1;
+        self.new += u32::from(is_new);
+    }
+}
+
+/// The templates that a walk has seen, where no store knows them.
+#[derive(Clone, Debug, Default)]
+pub struct SeenTemplates(HashSet<RemoteId>);
+
+impl SeenTemplates {
+    /// Counts and adds the templates of a page.
+    pub fn count(&mut self, templates: &[RemoteTemplate]) -> PageCounts {
+        let mut counts = PageCounts::default();
+        for template in templates {
+            counts.add(self.0.insert(template.id.clone()));
+        }
+        counts
+    }
+}
+
 /// What a sweep has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepProgress {
@@ -68,13 +114,31 @@ pub struct SweepProgress {
     pub failed: bool,
     /// The number of templates that the provider counts, if it does.
     pub total: Option<u32>,
+    /// Pages in a row that showed nothing new.
+    pub idle: u32,
 }
 
 impl SweepProgress {
-    /// After a page with this many templates that were not seen before.
+    /// After a page. One that shows only templates that were seen before is repeated; one that shows
+    /// none may be followed by others.
     #[must_use]
-    pub fn after_page(self, new: u32, total: Option<u32>) -> Self {
-        Self { seen: self.seen.saturating_add(new), total: total.or(self.total), ..self }
+    pub fn after_page(self, page: PageCounts) -> Self {
+        let new = page.new.saturating_add(page.unreadable);
+        Self {
+            seen: self.seen.saturating_add(new),
+            total: page.total.or(self.total),
+            idle: match page {
+                PageCounts { new: 1.., .. } => 0,
+                PageCounts { shown: 1.., .. } => MAX_IDLE_PAGES,
+                _ => self.idle.saturating_add(1),
+            },
+            ..self
+        }
+    }
+
+    /// Whether the list repeats itself or does not end, so that no more pages are to be read.
+    pub fn is_endless(self) -> bool {
+        self.idle >= MAX_IDLE_PAGES || self.seen > MAX_SEEN
     }
 
     /// Whether it walked over every page without a break and saw as many templates as the provider
@@ -169,13 +233,53 @@ mod tests {
         assert!(calls <= 60 * 13 / 10, "{calls} calls");
     }
 
+    /// A page with so many new templates.
+    fn page(new: u32, total: Option<u32>) -> PageCounts {
+        PageCounts { shown: new, new, total, ..PageCounts::default() }
+    }
+
+    #[test]
+    fn a_walk_ends_if_its_pages_show_nothing_new() {
+        let walked = |pages: &[(u32, u32, u32)]| {
+            let pages = pages.iter().map(|(shown, new, unreadable)| PageCounts {
+                shown: *shown,
+                new: *new,
+                unreadable: *unreadable,
+                ..PageCounts::default()
+            });
+            pages.fold(SweepProgress::default(), SweepProgress::after_page).is_endless()
+        };
+        let (full, empty, unreadable, repeated) = ((9, 9, 0), (0, 0, 0), (0, 0, 9), (9, 0, 0));
+        assert!(!walked(&[&[full][..], &[empty; 9], &[(9, 1, 0)], &[empty; 9]].concat()));
+        assert!(walked(&[&[full][..], &[empty; 10]].concat()));
+        assert!(walked(&[unreadable; 10]) && !walked(&[unreadable; 9]));
+        assert!(walked(&[full, repeated]) && !walked(&[full; 100]));
+        assert!(walked(&[(MAX_SEEN, MAX_SEEN, 0), full]), "there is no such account");
+    }
+
+    #[test]
+    fn each_template_of_a_walk_is_counted_once() {
+        let template = |id: &str| {
+            let text = format!(
+                r#"{{"id":"{id}","name":"a","language":"en","status":"APPROVED","category":"UTILITY"}}"#
+            );
+            RemoteTemplate::parse(&text).unwrap()
+        };
+        let (one, other) = (template("1"), template("2"));
+        let mut seen = SeenTemplates::default();
+        let counts = |shown, new| PageCounts { shown, new, ..page(0, None) };
+        assert_eq!(seen.count(&[one.clone(), other.clone(), other.clone()]), counts(3, 2));
+        assert_eq!(seen.count(&[other, one]), counts(2, 0));
+    }
+
     fn progress(seen: u32, total: u32) -> SweepProgress {
         SweepProgress { seen, total: Some(total), ..SweepProgress::default() }
     }
 
     #[test]
     fn a_sweep_is_complete_if_every_page_answered_and_the_count_agrees() {
-        let complete = SweepProgress::default().after_page(100, Some(130)).after_page(30, None);
+        let complete = SweepProgress::default();
+        let complete = complete.after_page(page(100, Some(130))).after_page(page(30, None));
         assert_eq!(complete, progress(130, 130));
         assert!(complete.is_complete());
         assert!(SweepProgress { total: None, ..complete }.is_complete(), "nothing to compare with");
@@ -196,15 +300,15 @@ mod tests {
         let deleted = progress(129, 130);
         assert!(deleted.needs_recount());
         assert_eq!(verdict(130, 1, deleted), Suspicious);
-        let recounted = deleted.after_page(0, Some(129));
+        let recounted = deleted.after_page(page(0, Some(129)));
         assert_eq!((recounted.needs_recount(), verdict(130, 1, recounted)), (false, Counted));
         let created = progress(131, 130);
         assert!(created.needs_recount());
-        assert_eq!(verdict(130, 0, created.after_page(0, Some(131))), Counted);
+        assert_eq!(verdict(130, 0, created.after_page(page(0, Some(131)))), Counted);
         // One was deleted, and one created before the place where the walk was.
-        let both = progress(129, 130).after_page(1, Some(130));
+        let both = progress(129, 130).after_page(page(1, Some(130)));
         assert_eq!(verdict(130, 1, both), Counted);
-        let truncated = progress(100, 130).after_page(0, Some(130));
+        let truncated = progress(100, 130).after_page(page(0, Some(130)));
         assert_eq!(verdict(130, 30, truncated), Suspicious);
         assert!(!progress(130, 130).needs_recount());
         assert!(!SweepProgress { total: None, ..deleted }.needs_recount(), "nothing to compare");

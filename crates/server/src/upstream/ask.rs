@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use galley_domain::upstream::{RemoteId, RemoteTemplate, SweepProgress};
-use galley_store::UpstreamConnection;
+use galley_domain::upstream::{
+    RemoteId, RemoteTemplate, SweepProgress, SweepVerdict,
+    sweep::{PageCounts, SWEEPS_UNTIL_GONE, SeenTemplates, verdict},
+};
+use galley_store::{MirroredTemplate, PageRecord, UpstreamConnection};
 use galley_upstream::{CheckReport, GraphUpstream, Secret, TokenInfo, Upstream as _};
 
 use super::{
@@ -16,12 +19,35 @@ use super::{
 /// All templates at the provider, with their components.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
-    /// The templates.
-    pub templates: BTreeMap<RemoteId, RemoteTemplate>,
-    /// How many more the provider has that cannot be read.
-    pub unreadable: u32,
+    /// The pages.
+    pub pages: Vec<PageRecord>,
     /// How complete the walk was.
     pub progress: SweepProgress,
+}
+
+impl Walked {
+    /// The templates, each once.
+    pub fn templates(&self) -> BTreeMap<&RemoteId, &RemoteTemplate> {
+        let templates = self.pages.iter().flat_map(|page| &page.templates);
+        templates.map(|it| (&it.id, it)).collect()
+    }
+
+    /// How many more the provider has that cannot be read.
+    pub fn unreadable(&self) -> u32 {
+        self.pages.iter().map(|page| page.unreadable).fold(0, u32::saturating_add)
+    }
+
+    /// What the walk would mean as a sweep, given the mirror: its verdict, and how many templates it
+    /// does not have.
+    pub fn verdict(&self, mirror: &[MirroredTemplate]) -> (SweepVerdict, u32) {
+        let seen = self.templates();
+        let is_known =
+            |row: &&MirroredTemplate| row.is_present() && row.missing < SWEEPS_UNTIL_GONE;
+        let known = || mirror.iter().filter(is_known);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let missing = count(known().filter(|row| !seen.contains_key(&row.id)).count());
+        (verdict(count(known().count()), missing, self.progress), missing)
+    }
 }
 
 /// What a check of a connection found.
@@ -64,27 +90,28 @@ impl Session {
     ) -> Result<Walked, SyncError> {
         let mut pages = Pages::new(self, true, None);
         let mut walked = Walked::default();
+        let mut seen = SeenTemplates::default();
         let mut is_recount = false;
         loop {
             let (page, restarted) = pages.next().await?;
-            let unreadable = if is_recount { 0 } else { page.unreadable };
             if restarted {
-                walked = Walked {
-                    progress: SweepProgress { restarted, ..SweepProgress::default() },
-                    ..Walked::default()
-                };
+                let progress = SweepProgress { restarted, ..SweepProgress::default() };
+                walked = Walked { progress, ..Walked::default() };
+                seen = SeenTemplates::default();
             }
-            let before = walked.templates.len();
-            walked.templates.extend(page.templates.into_iter().map(|it| (it.id.clone(), it)));
-            walked.unreadable = walked.unreadable.saturating_add(unreadable);
-            let new = walked.templates.len().saturating_sub(before);
-            let new = u32::try_from(new).unwrap_or(u32::MAX).saturating_add(unreadable);
-            walked.progress = walked.progress.after_page(new, page.total);
+            let is_last = is_recount || page.after.is_none();
+            let page =
+                if is_recount { self.recounted(page) } else { self.seen_now(page, restarted) };
+            let counts = seen.count(&page.templates);
+            let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
+            walked.progress = walked.progress.after_page(counts);
+            walked.pages.push(page);
             report(SweepPart { seen: walked.progress.seen.into(), total: walked.progress.total });
             self.extend().await?;
-            if !is_recount && page.after.is_some() {
+            if !is_last && !walked.progress.is_endless() {
                 continue;
             }
+            walked.progress.failed = !is_last;
             if is_recount || !walked.progress.needs_recount() {
                 self.recovered().await?;
                 return Ok(walked);

@@ -78,7 +78,15 @@ impl Session {
             Err(CallFailure::Gone(_)) => {
                 self.postpone_read(&row.id, row.dirty_at, VISIBLE_WITHIN).await
             }
-            Err(failure) => self.assess_read(&row.id, failure).await,
+            Err(failure) => {
+                let is_other = matches!(failure, CallFailure::OtherTemplate);
+                self.assess_read(&row.id, failure).await?;
+                if is_other {
+                    // The next read would show it, too.
+                    self.postpone_read(&row.id, row.dirty_at, PROBE_INTERVAL).await?;
+                }
+                Ok(())
+            }
         }
     }
 

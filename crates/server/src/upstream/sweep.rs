@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use galley_domain::upstream::SweepVerdict;
-use galley_store::{MAX_WITHDRAWN, PageRecord, SweepPosition, SweepReport, ToRead};
+use galley_domain::upstream::{SweepProgress, SweepVerdict};
+use galley_store::{MAX_WITHDRAWN, PageRecord, PageResult, SweepPosition, SweepReport, ToRead};
+use galley_upstream::Page;
 
 use super::{
     pages::Pages,
@@ -37,45 +38,68 @@ impl Session {
         let store = &self.context.store;
         self.budget.set_background(is_background);
         let running = self.connection.sweep.as_ref().filter(|it| it.full == full);
-        let mut part = SweepPart { seen: 0, total: None };
-        let mut position = if let Some(sweep) = running {
-            part = SweepPart { seen: sweep.progress.seen.into(), total: sweep.progress.total };
-            sweep.position.clone()
+        let (mut position, mut progress) = if let Some(sweep) = running {
+            (sweep.position.clone(), sweep.progress)
         } else {
             kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
-            SweepPosition::Start
+            (SweepPosition::Start, SweepProgress::default())
         };
         let after = match &position {
             SweepPosition::After(cursor) => Some(cursor.clone()),
             SweepPosition::Start | SweepPosition::End => None,
         };
         let mut pages = Pages::new(self, full, after);
-        while position != SweepPosition::End {
+        while position != SweepPosition::End && !progress.is_endless() {
             let (page, restarted) = pages.next().await?;
-            let seen_at = self.now();
-            if restarted {
-                part.seen = 0;
-            }
-            part.seen += page.templates.len() as u64 + u64::from(page.unreadable);
-            part.total = page.total.or(part.total);
-            self.keep_samples(&page.templates).await?;
             position = page.after.clone().map_or(SweepPosition::End, SweepPosition::After);
-            let record = PageRecord {
-                templates: page.templates,
-                unreadable: page.unreadable,
-                after: page.after,
-                total: page.total,
-                limit: page.limit,
-                restarted,
-                seen_at,
-            };
-            let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
-            self.recovered().await?;
-            self.extend().await?;
-            self.read_and_operate(&result.to_read, is_background).await?;
-            report(part);
+            let record = self.seen_now(page, restarted);
+            progress = self.record_page(record, is_background).await?;
+            report(SweepPart { seen: progress.seen.into(), total: progress.total });
         }
-        self.recount(&mut pages, is_background).await?;
+        if position != SweepPosition::End {
+            // It ends where it is, so that it does not count.
+            let account = self.connection.account;
+            tracing::warn!(%account, "the list of templates at the provider repeats itself");
+        } else if progress.needs_recount() {
+            // Templates were created or deleted meanwhile: the first page tells how many there are now,
+            // and what was created before the place where the sweep was.
+            let (page, _) = pages.next().await?;
+            self.record_page(self.recounted(page), is_background).await?;
+        }
+        self.finish_sweep().await
+    }
+
+    /// A page that the provider has just shown.
+    pub(super) fn seen_now(&self, page: Page, restarted: bool) -> PageRecord {
+        PageRecord {
+            templates: page.templates,
+            unreadable: page.unreadable,
+            after: page.after,
+            total: page.total,
+            limit: page.limit,
+            restarted,
+            seen_at: self.now(),
+        }
+    }
+
+    /// Records a page and reads the templates that it asks for. Returns what the sweep has seen.
+    async fn record_page(
+        &self,
+        page: PageRecord,
+        is_background: bool,
+    ) -> Result<SweepProgress, SyncError> {
+        self.keep_samples(&page.templates).await?;
+        let recorded = self.context.store.record_page(self.fence, page, self.now()).await?;
+        let PageResult { progress, to_read, .. } = kept(recorded)?;
+        self.recovered().await?;
+        self.extend().await?;
+        self.read_and_operate(&to_read, is_background).await?;
+        Ok(progress)
+    }
+
+    /// Ends the sweep, and withdraws the approvals of templates that the provider does not have.
+    async fn finish_sweep(&self) -> Result<SweepReport, SyncError> {
+        let store = &self.context.store;
         let report = kept(store.finish_sweep(self.fence, self.now()).await?)?;
         if report.verdict == SweepVerdict::Counted && !report.suspicious {
             loop {
@@ -90,30 +114,9 @@ impl Session {
         Ok(report)
     }
 
-    /// Asks for the first page once more if the provider counted another number of templates than the
-    /// sweep has seen, because some were created or deleted meanwhile. Records the count of now, and what
-    /// was created before the place where the sweep was.
-    async fn recount(&self, pages: &mut Pages<'_>, is_background: bool) -> Result<(), SyncError> {
-        let store = &self.context.store;
-        let connection = store.connection(self.connection.account).await?;
-        let sweep = connection.and_then(|it| it.sweep);
-        if !sweep.is_some_and(|sweep| sweep.progress.needs_recount()) {
-            return Ok(());
-        }
-        let (page, _) = pages.next().await?;
-        let seen_at = self.now();
-        self.keep_samples(&page.templates).await?;
-        let record = PageRecord {
-            templates: page.templates,
-            total: page.total,
-            limit: page.limit,
-            seen_at,
-            // All pages were walked over, and the unreadable templates were counted.
-            ..PageRecord::default()
-        };
-        let result = kept(store.record_page(self.fence, record, self.now()).await?)?;
-        self.extend().await?;
-        self.read_and_operate(&result.to_read, is_background).await
+    /// The first page once more, after all pages were walked over: its unreadable templates are counted.
+    pub(super) fn recounted(&self, page: Page) -> PageRecord {
+        PageRecord { after: None, unreadable: 0, ..self.seen_now(page, false) }
     }
 
     /// Reads templates. In the background, operations are made between the reads, because a request

@@ -1,17 +1,23 @@
 //! Lookups at the provider before a call, which fail.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::http::Method as HttpMethod;
 use galley_domain::upstream::OperationState;
 use galley_store::{DegradedReason, UpstreamAction, UpstreamActionOutcome};
 use galley_upstream::Method::{Delete, Get, Post};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{connected::Connected, provider::Loss};
 use crate::sandbox::emulator::order;
 
-use OperationState::{Done, Queued};
+use OperationState::{Done, Queued, Unknown};
 
 /// Longer than any backoff, and than the lease.
 const LATER: Duration = Duration::from_mins(5);
@@ -114,4 +120,54 @@ async fn after_five_lookups_with_an_unknown_outcome_the_provider_counts_as_unrea
     connected.try_step().await;
     assert_eq!(connected.take_count(Get), 5 * LOOKUP_CALLS);
     assert_eq!(degraded(&connected).await, Some(DegradedReason::Unreachable));
+}
+
+#[tokio::test]
+async fn operations_whose_reads_show_another_template_are_made_later() {
+    for is_lost in [false, true] {
+        let connected = Connected::start().await;
+        let mut ids = Vec::new();
+        // One fewer lost call than a provider that is unreachable.
+        for number in 0..if is_lost { 4 } else { 6 } {
+            ids.push(connected.create(&order(&format!("order_{number}"))).await);
+        }
+        connected.step_until_settled().await;
+        connected.advance(LATER);
+        connected.step().await;
+        let mut edit = order("order");
+        edit["components"][0]["text"] = json!("Hello {{1}}, your parcel left the warehouse.");
+        for id in &ids {
+            connected.edit(*id, &edit).await;
+        }
+        if is_lost {
+            for _ in &ids {
+                connected.lose(Post, Loss::Request);
+            }
+            connected.step().await;
+            assert_eq!(connected.states().await[ids.len()..], *vec![Unknown; ids.len()]);
+        }
+        connected.advance(LATER);
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&reads);
+        connected.rewrite(move |path, body| {
+            if body.get("components").is_some() && !path.ends_with("templates") {
+                counted.fetch_add(1, Ordering::Relaxed);
+                body["id"] = json!("999");
+            }
+        });
+        for _ in 0..60 {
+            connected.step().await;
+            connected.advance(Duration::from_mins(1));
+            assert_eq!(degraded(&connected).await, None, "{is_lost}");
+        }
+        let reads = reads.load(Ordering::Relaxed);
+        assert!(reads <= 4 * ids.len(), "{is_lost}: {reads} reads in an hour");
+        connected.create(&order("order_new")).await;
+        connected.step().await;
+        assert!(connected.provided().await.contains(&"order_new".to_owned()), "{is_lost}");
+        connected.rewrite(|_, _| {});
+        connected.advance(Duration::from_mins(15));
+        connected.step_until_settled().await;
+        assert!(connected.states().await.iter().all(|it| *it == Done), "{is_lost}");
+    }
 }

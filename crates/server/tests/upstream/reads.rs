@@ -1,6 +1,12 @@
 //! Templates whose reads fail while others can be read.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use galley_domain::{
     template::Status,
@@ -136,6 +142,32 @@ async fn a_template_that_cannot_be_read_stops_neither_other_reads_nor_sweeps() {
 }
 
 #[tokio::test]
+async fn a_read_that_shows_another_template_fails_and_is_made_later() {
+    let (connected, ids) = with_approved(2).await;
+    let (path, other) = (format!("/v23.0/{}", ids[0]), ids[1].to_string());
+    connected.rewrite(move |at, body| {
+        if at == path {
+            body["id"] = json!(other);
+            body["name"] = json!("order_1_pending_10m");
+        }
+    });
+    hint(&connected, &ids[..1]).await;
+    let before = row(&connected, &ids[1]).await;
+    connected.take_calls();
+    for _ in 0..60 {
+        connected.step().await;
+        connected.advance(Duration::from_secs(1));
+    }
+    assert_eq!(connected.take_calls(), 1);
+    assert_eq!(row(&connected, &ids[1]).await, before, "it tells nothing of the other one");
+    assert_eq!(degraded(&connected).await, None);
+    connected.rewrite(|_, _| {});
+    connected.advance(POSTPONED);
+    connected.step().await;
+    assert_eq!(status(&connected, &ids[0]).await, Status::Approved);
+}
+
+#[tokio::test]
 async fn a_template_whose_absence_cannot_be_confirmed_is_asked_for_later() {
     let (connected, ids) = with_approved(10).await;
     connected.sweep(true).await.unwrap();
@@ -195,6 +227,30 @@ async fn a_template_that_the_provider_shows_a_moment_after_its_create_is_read_ag
     assert_eq!(stored.state.status(), Status::Pending);
     connected.rewrite(|_, _| {});
     connected.advance(Duration::from_secs(31));
+    connected.step().await;
+    assert_eq!(connected.only_template().await.1.state.status(), Status::Approved);
+}
+
+#[tokio::test]
+async fn a_read_after_a_create_that_shows_another_template_is_made_later() {
+    let connected = Connected::start().await;
+    connected.step().await;
+    let reads = Arc::<AtomicU32>::default();
+    let counted = Arc::clone(&reads);
+    connected.rewrite(move |_, body| {
+        if body.get("name").is_some() {
+            body["id"] = json!("999");
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    connected.create(&order("order_paid")).await;
+    for _ in 0..60 {
+        connected.step().await;
+        connected.advance(Duration::from_secs(1));
+    }
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+    connected.rewrite(|_, _| {});
+    connected.advance(POSTPONED);
     connected.step().await;
     assert_eq!(connected.only_template().await.1.state.status(), Status::Approved);
 }

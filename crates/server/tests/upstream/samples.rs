@@ -333,7 +333,7 @@ async fn no_private_address_is_asked_for_a_sample() {
 async fn a_walk_that_records_nothing_fetches_nothing() {
     let (connected, _) = with_template().await;
     let session = connected.session().await;
-    assert_eq!(session.walk(|_| {}).await.unwrap().templates.len(), 1);
+    assert_eq!(session.walk(|_| {}).await.unwrap().templates().len(), 1);
     session.end().await.unwrap();
     assert_eq!(fetched(&connected), Vec::<String>::new());
 }

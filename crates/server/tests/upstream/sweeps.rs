@@ -327,7 +327,7 @@ async fn a_count_that_does_not_agree_is_asked_for_once_more() {
         let walked = session.walk(|_| {}).await.unwrap();
         session.end().await.unwrap();
         assert!(walked.progress.is_complete(), "{:?}", walked.progress);
-        assert_eq!((walked.templates.len(), connected.take_calls()), (3, 1 + times));
+        assert_eq!((walked.templates().len(), connected.take_calls()), (3, 1 + times));
     }
     count_one_more(&connected, 2);
     assert_eq!(connected.sweep(true).await.unwrap().verdict, SweepVerdict::Incomplete);

@@ -4,7 +4,7 @@ use galley_domain::{
     id::TemplateId,
     template::quality::Quality,
     upstream::{
-        RemoteId, RemoteStatus, RemoteTemplate, SweepVerdict,
+        RemoteId, RemoteStatus, RemoteTemplate, SweepProgress, SweepVerdict,
         content::{ContentKey, document_key},
     },
 };
@@ -43,6 +43,8 @@ pub struct ReadRecord {
 /// What a page has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageResult {
+    /// What the sweep has seen, with the page.
+    pub progress: SweepProgress,
     /// How many templates were new or had changed at the provider.
     pub changed: u64,
     /// How many templates were created in the account.

@@ -145,8 +145,19 @@ pub(crate) async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared)
         assert_eq!(finish(store, fence, 12).await.verdict, expected);
     }
     assert_eq!(mirror(store, fence.account, "1").await.missing, 0);
-    let connection = store.connection(fence.account).await.unwrap().unwrap();
+    let current = async || store.connection(fence.account).await.unwrap().unwrap();
+    let connection = current().await;
     assert_eq!((connection.swept_at, connection.sweep_ended_at), (Some(noon(2)), Some(noon(12))));
+    // A walk that begins again sees its templates anew, and a list that repeats itself then, too.
+    let number = done(store.begin_sweep(fence, false, noon(20)).await.unwrap());
+    for (restarted, seen, is_endless) in [(false, 9, false), (true, 9, false), (false, 9, true)] {
+        let page = page(Some("next"), restarted);
+        let progress = done(store.record_page(fence, page, noon(21)).await.unwrap()).progress;
+        assert_eq!((progress.seen, progress.is_endless()), (seen, is_endless), "{restarted}");
+        assert_eq!(current().await.sweep.unwrap().progress, progress, "it is stored");
+    }
+    let sweep = current().await.sweep.unwrap();
+    assert!(sweep.number > number && sweep.progress.restarted);
 }
 
 pub(crate) async fn an_empty_list_makes_the_connection_suspicious(store: &Shared) {

@@ -36,11 +36,12 @@ impl UpstreamCommands<'_> {
         drop(line);
         session.end().await?;
         let walked = walked?;
-        if walked.unreadable > 0 {
-            bail!(
-                "{} at the provider cannot be read",
-                plural(walked.unreadable as usize, "template")
-            );
+        let unreadable = walked.unreadable() as usize;
+        if unreadable > 0 {
+            bail!("{} at the provider cannot be read", plural(unreadable, "template"));
+        }
+        if walked.progress.failed {
+            bail!("the list of templates at the provider repeats itself");
         }
         let total = walked.progress.total;
         if total.is_some_and(|total| total > walked.progress.seen) {
@@ -48,7 +49,7 @@ impl UpstreamCommands<'_> {
         }
         let own = self.templates(&account).await?;
         let own = own.iter().map(|it| &it.template);
-        let items = compare(&account, own, walked.templates.values());
+        let items = compare(&account, own, walked.templates().into_values());
         self.print_plan(&items);
         let is_same = items.iter().all(|item| item.state == PlanState::Same);
         Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })

@@ -6,7 +6,7 @@ use galley_domain::{
     id::TemplateId,
     rulebook::Category,
     template::Status,
-    upstream::{RemoteTemplate, SweepVerdict, plan::violations, sweep::verdict},
+    upstream::{RemoteTemplate, SweepVerdict, plan::violations},
     violation::Violations,
 };
 use galley_server::upstream::Session;
@@ -51,6 +51,12 @@ impl UpstreamCommands<'_> {
         let report = report?;
         table::print_one(self.context.json, &members(&report, calls, ended_approvals));
         warn_if_suspicious(report.suspicious);
+        if report.verdict == SweepVerdict::Incomplete {
+            terminal::print_warning(
+                "the sweep is not complete, so none is marked as missing: the provider's list \
+                 has changed, was cut short or repeats itself; the next sweep looks again",
+            );
+        }
         Ok(())
     }
 
@@ -66,12 +72,9 @@ impl UpstreamCommands<'_> {
         let walked = walked?;
         let mirror = self.mirror(&account).await?;
         let rows: BTreeMap<_, _> = mirror.iter().map(|row| (&row.id, row)).collect();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let present = || mirror.iter().filter(|row| row.is_present());
-        let missing =
-            count(present().filter(|row| !walked.templates.contains_key(&row.id)).count());
-        let verdict = verdict(count(present().count()), missing, walked.progress);
-        let templates = walked.templates.values();
+        let (verdict, missing) = walked.verdict(&mirror);
+        let templates: Vec<&RemoteTemplate> = walked.templates().into_values().collect();
+        let templates = templates.iter().copied();
         let is_changed = |it: &&RemoteTemplate| {
             rows.get(&it.id).is_none_or(|row: &&MirroredTemplate| row.differs_from(it))
         };

@@ -2,7 +2,7 @@
 
 use galley_domain::upstream::{
     SweepProgress, SweepVerdict,
-    sweep::{self, SWEEPS_UNTIL_GONE},
+    sweep::{self, PageCounts, SWEEPS_UNTIL_GONE},
 };
 
 use crate::{PageRecord, Sweep, SweepPosition, SweepReport, UpstreamConnection};
@@ -10,9 +10,10 @@ use crate::{PageRecord, Sweep, SweepPosition, SweepReport, UpstreamConnection};
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 
-/// The rows that the last sweep which has ended did not see, as an SQL condition; `$1` is the account.
-pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND sweep < (SELECT u.sweep - \
-     CASE WHEN u.sweep_began_at IS NULL THEN 0 ELSE 1 END FROM upstream u WHERE u.account_id = $1)";
+/// The rows that the last sweep which has walked to the last page did not see, as an SQL condition; `$1`
+/// is the account.
+pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND sweep < \
+     (SELECT u.walked_sweep FROM upstream u WHERE u.account_id = $1)";
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
 
@@ -24,15 +25,32 @@ pub(crate) struct RecordedPage {
 }
 
 impl RecordedPage {
-    /// `new` is the number of its templates that the sweep had not seen before, `changed` of those
-    /// that were new or changed.
-    pub(crate) fn after(sweep: &Sweep, page: &PageRecord, new: u32, changed: u64) -> Self {
-        let progress = sweep.progress.after_page(new.saturating_add(page.unreadable), page.total);
+    /// `counts` are those of its templates, `changed` is the number of those that were new or changed.
+    pub(crate) fn after(
+        sweep: &Sweep,
+        page: &PageRecord,
+        counts: PageCounts,
+        changed: u64,
+    ) -> Self {
+        let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
         Self {
             position: page.after.clone().map_or(SweepPosition::End, SweepPosition::After),
-            progress: SweepProgress { restarted: progress.restarted || page.restarted, ..progress },
+            progress: sweep.progress.after_page(counts),
             changed: sweep.changed.saturating_add(changed),
         }
+    }
+}
+
+impl Sweep {
+    /// The sweep that a page belongs to. If its cursor had expired, the walk begins again, under a
+    /// number of its own, so that the templates of its pages are new once more.
+    #[must_use]
+    pub(crate) fn of_page(self, page: &PageRecord) -> Self {
+        if !page.restarted {
+            return self;
+        }
+        let progress = SweepProgress { restarted: true, ..SweepProgress::default() };
+        Self { number: self.number + 1, progress, ..self }
     }
 }
 
@@ -58,6 +76,7 @@ impl SweepPosition {
 
 /// What the end of a sweep changes.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a write of its own")]
 pub(crate) struct FinishedSweep {
     pub(crate) report: SweepReport,
     /// Whether the templates that it did not see are missing once more.
@@ -66,6 +85,8 @@ pub(crate) struct FinishedSweep {
     pub(crate) is_newly_suspicious: bool,
     /// Whether it read all templates with components.
     pub(crate) has_read_all: bool,
+    /// Whether it walked to the last page.
+    pub(crate) is_walked: bool,
 }
 
 impl FinishedSweep {
@@ -83,8 +104,8 @@ impl FinishedSweep {
         missing: u32,
     ) -> Self {
         let is_walked = sweep.position == SweepPosition::End;
-        let progress =
-            SweepProgress { failed: sweep.progress.failed || !is_walked, ..sweep.progress };
+        let failed = sweep.progress.failed || !is_walked;
+        let progress = SweepProgress { failed, ..sweep.progress };
         let verdict = sweep::verdict(known, missing, progress);
         let was_suspicious = connection.suspicious_at.is_some();
         let is_suspicious = verdict == SweepVerdict::Suspicious;
@@ -101,6 +122,7 @@ impl FinishedSweep {
             counts_missing: is_counted && !was_suspicious,
             is_newly_suspicious: is_suspicious && !was_suspicious,
             has_read_all: is_counted && sweep.full,
+            is_walked,
         }
     }
 }

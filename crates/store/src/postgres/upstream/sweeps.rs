@@ -1,6 +1,6 @@
 //! Sweeps, as SQL.
 
-use galley_domain::template::lifecycle::EventType;
+use galley_domain::{template::lifecycle::EventType, upstream::sweep::PageCounts};
 use jiff::Timestamp;
 
 use super::{
@@ -32,8 +32,8 @@ pub(super) async fn begin(
 ) -> Result<Fenced<u64>, StoreError> {
     let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, sweep_full = $4, \
                   sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
-                  sweep_restarted = false, sweep_wanted = false WHERE account_id = $1 AND \
-                  fence = $2 AND leased_until IS NOT NULL RETURNING sweep";
+                  sweep_restarted = false, sweep_idle = 0, \
+                  sweep_wanted = false WHERE account_id = $1 AND fence = $2 AND leased_until IS NOT NULL RETURNING sweep";
     let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &millis(at), &full];
     let row = transaction.query_one(update, values).await?;
     row.map_or(Ok(Fenced::LeaseLost), |row| number(&row, 0).map(Fenced::Done))
@@ -48,23 +48,26 @@ pub(super) async fn record_page(
 ) -> Result<Fenced<PageResult>, StoreError> {
     let account = fence.account;
     let connected = leased_with_account(transaction, fence).await?;
-    let Some(sweep) = connected.and_then(|connection| connection.sweep) else {
+    let sweep = connected.and_then(|connection| connection.sweep);
+    let Some(sweep) = sweep.map(|sweep| sweep.of_page(page)) else {
         return Ok(Fenced::LeaseLost);
     };
     let mut recorder = Recorder::new(transaction, ids, account, &page.templates).await?;
-    let (mut result, mut new) = (PageResult::default(), 0);
+    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     let source = Source::Page(sweep.number);
     for remote in &page.templates {
         let item = recorder.record(transaction, remote, source, (page.seen_at, at)).await?;
-        new += u32::from(item.is_new_to_sweep);
+        counts.add(item.is_new_to_sweep);
         result.changed += u64::from(item.observed.is_changed);
         result.imported += u64::from(item.is_imported);
         result.to_read.extend(item.observed.to_read());
     }
-    let next = RecordedPage::after(&sweep, page, new, result.changed);
+    let next = RecordedPage::after(&sweep, page, counts, result.changed);
+    result.progress = next.progress;
     let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, sweep_changed = $4, \
                   sweep_total = $5, sweep_restarted = $6, \
-                  template_limit = coalesce($7, template_limit) WHERE account_id = $1";
+                  template_limit = coalesce($7, template_limit), sweep = $8, \
+                  sweep_idle = $9 WHERE account_id = $1";
     let values: Values<'_> = &[
         &key(account.get()),
         &next.position.stored(),
@@ -73,6 +76,8 @@ pub(super) async fn record_page(
         &next.progress.total.map(i64::from),
         &next.progress.restarted,
         &page.limit.map(i64::from),
+        &key(sweep.number),
+        &i64::from(next.progress.idle),
     ];
     transaction.execute(update, values).await?;
     Ok(Fenced::Done(result))
@@ -113,7 +118,8 @@ pub(super) async fn finish(
     let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
                   sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
                   read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
-                  suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END \
+                  suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
+                  walked_sweep = CASE WHEN $6 THEN sweep ELSE walked_sweep END \
                   WHERE account_id = $1";
     let values: Values<'_> = &[
         &own,
@@ -121,6 +127,7 @@ pub(super) async fn finish(
         &finished.is_counted(),
         &finished.has_read_all,
         &finished.is_newly_suspicious,
+        &finished.is_walked,
     ];
     transaction.execute(update, values).await?;
     if finished.is_newly_suspicious {

@@ -1,6 +1,6 @@
 //! SQL for sweeps.
 
-use galley_domain::{id::AccountId, template::lifecycle::EventType};
+use galley_domain::{id::AccountId, template::lifecycle::EventType, upstream::sweep::PageCounts};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -31,7 +31,7 @@ pub(super) fn begin(
     let mut update = connection.prepare_cached(
         "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = ?3, sweep_full = ?4, \
          sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
-         sweep_restarted = FALSE, sweep_wanted = FALSE WHERE account_id = ?1 AND fence = ?2 AND \
+         sweep_restarted = FALSE, sweep_idle = 0, sweep_wanted = FALSE WHERE account_id = ?1 AND fence = ?2 AND \
          leased_until IS NOT NULL RETURNING sweep",
     )?;
     let values = params![key(fence.account.get()), key(fence.number), millis(at), full];
@@ -48,25 +48,28 @@ pub(super) fn record_page(
 ) -> Result<Fenced<PageResult>, StoreError> {
     let account = fence.account;
     let sweep = leased(batch.connection(), fence)?.and_then(|connection| connection.sweep);
-    let Some(sweep) = sweep else { return Ok(Fenced::LeaseLost) };
+    let Some(sweep) = sweep.map(|sweep| sweep.of_page(page)) else {
+        return Ok(Fenced::LeaseLost);
+    };
     let deleting = observations::deleting(batch.connection(), account)?;
-    let (mut result, mut new) = (PageResult::default(), 0);
+    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     for remote in &page.templates {
         let source = Source::Page(sweep.number);
         let times = (page.seen_at, at);
         let recorded = record(batch, account, remote, source, &deleting, times)?;
-        new += u32::from(recorded.is_new_to_sweep);
+        counts.add(recorded.is_new_to_sweep);
         result.changed += u64::from(recorded.observed.is_changed);
         result.imported += u64::from(recorded.is_imported);
         result.to_read.extend(recorded.observed.to_read());
     }
-    let next = RecordedPage::after(&sweep, page, new, result.changed);
+    let next = RecordedPage::after(&sweep, page, counts, result.changed);
+    result.progress = next.progress;
     batch
         .connection()
         .prepare_cached(
             "UPDATE upstream SET sweep_cursor = ?2, sweep_seen = ?3, sweep_changed = ?4, \
-             sweep_total = ?5, sweep_restarted = ?6, template_limit = coalesce(?7, template_limit) \
-             WHERE account_id = ?1",
+             sweep_total = ?5, sweep_restarted = ?6, template_limit = coalesce(?7, template_limit), \
+             sweep = ?8, sweep_idle = ?9 WHERE account_id = ?1",
         )?
         .execute(params![
             key(account.get()),
@@ -76,6 +79,8 @@ pub(super) fn record_page(
             next.progress.total,
             next.progress.restarted,
             page.limit,
+            key(sweep.number),
+            next.progress.idle,
         ])?;
     Ok(Fenced::Done(result))
 }
@@ -114,7 +119,8 @@ pub(super) fn finish(
         .prepare_cached(
             "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, sweep_ended_at = ?2, \
              swept_at = iif(?3, ?2, swept_at), read_all_at = iif(?4, ?2, read_all_at), \
-             suspicious_at = iif(?5, ?2, suspicious_at) WHERE account_id = ?1",
+             suspicious_at = iif(?5, ?2, suspicious_at), \
+             walked_sweep = iif(?6, sweep, walked_sweep) WHERE account_id = ?1",
         )?
         .execute(params![
             own,
@@ -122,6 +128,7 @@ pub(super) fn finish(
             finished.is_counted(),
             finished.has_read_all,
             finished.is_newly_suspicious,
+            finished.is_walked,
         ])?;
     if finished.is_newly_suspicious {
         let event = (EventType::UpstreamDegraded, SUSPICIOUS);

@@ -57,11 +57,33 @@ async fn documents_are_kept_byte_for_byte_and_unreadable_templates_are_counted()
 }
 
 #[tokio::test]
-async fn a_cursor_that_does_not_advance_ends_in_a_failure() {
-    let script = Script::with_bodies(&[&page(&[], Some("c1"))]);
-    let query = PageQuery { after: Some("c1".to_owned()), limit: 100, with_components: false };
-    let failure = upstream(&script).page(query).await.unwrap_err();
-    assert_eq!(failure.as_str(), "unknown");
+async fn a_search_ends_when_the_list_repeats_itself() {
+    let empty = |after: &str| page(&[], Some(after));
+    let shown = |after| page(&[template(1, "a", "en")], Some(after));
+    let cycle = |length: usize| (0..10).map(|it| empty(&format!("c{}", it % length))).collect();
+    for pages in [cycle(1), cycle(3), cycle(10), vec![shown("c1"), empty("c2"), shown("c3")]] {
+        let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+        let script = Script::with_bodies(&pages);
+        let failure = upstream(&script).find("order", "en").await.unwrap_err();
+        assert_eq!((failure.as_str(), script.lines().len()), ("unknown", pages.len()));
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_shows_another_template_has_failed() {
+    let script = Script::with_bodies(&[&template(8, "a", "en")]);
+    let failure = upstream(&script).read(&id("7")).await.unwrap_err();
+    assert_eq!(failure, CallFailure::OtherTemplate);
+    // A search reads what a list without components shows.
+    for other in [template(9, "order", "en"), template(3, "other", "en")] {
+        let script = Script::with_bodies(&[
+            &page(&[template(1, "a", "en")], Some("c1")),
+            &page(&[template(3, "order", "en")], None),
+            &other,
+        ]);
+        let failure = upstream(&script).find("order", "en").await.unwrap_err();
+        assert_eq!(failure, CallFailure::OtherTemplate, "{other}");
+    }
 }
 
 #[tokio::test]
