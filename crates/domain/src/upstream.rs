@@ -21,7 +21,9 @@ pub use failure::{
 };
 pub use hints::{Hint, HookError, read_hook, read_hook_accounts};
 pub use observation::{Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState};
-pub use operation::{CallDone, HeldReason, Operation, OperationKind, OperationState, ProbeResult};
+pub use operation::{
+    CallDone, HeldReason, LostCall, Operation, OperationKind, OperationState, ProbeResult, Replaced,
+};
 pub use plan::PlanState;
 pub use sweep::{PageSize, SweepProgress, SweepVerdict};
 

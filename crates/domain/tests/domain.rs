@@ -18,6 +18,7 @@ mod rules;
 mod send;
 mod suggestions;
 mod token;
+mod upstream_properties;
 mod warnings;
 mod webhook;
 mod whatsapp;

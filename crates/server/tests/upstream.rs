@@ -21,3 +21,4 @@ mod reads;
 mod rng;
 mod samples;
 mod sweeps;
+mod unshown;

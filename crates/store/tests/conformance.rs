@@ -302,6 +302,7 @@ macro_rules! conformance {
                 an_accepted_content_is_a_version_with_the_status_of_the_provider,
                 a_content_that_was_not_accepted_stays_at_the_provider,
                 another_category_holds_a_template_that_does_not_allow_it,
+                a_content_is_accepted_only_with_the_status_that_belongs_to_it,
                 an_accepted_category_ends_the_hold,
                 another_content_decides_nothing_about_a_reviewed_version,
                 templates_are_listed_by_their_state_at_the_provider,

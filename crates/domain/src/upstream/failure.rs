@@ -53,6 +53,16 @@ pub struct ProviderError {
     pub message: String,
 }
 
+/// The subcode of a create whose name and language are in use.
+pub const NAME_IN_USE: u32 = 2_388_024;
+
+impl ProviderError {
+    /// Whether it refuses a create, because the provider has a template with this name and language.
+    pub fn is_name_in_use(&self) -> bool {
+        self.subcode == Some(NAME_IN_USE)
+    }
+}
+
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
@@ -330,7 +340,7 @@ fn classify_error(
         (368 | 131_031 | 139_000, _) => CallFailure::Restricted(error),
         (100, Some(33)) | (803, _) => CallFailure::Gone(error),
         (131_059, _) => CallFailure::CursorExpired(error),
-        (_, Some(2_388_024)) => CallFailure::Exists(error),
+        (_, Some(NAME_IN_USE)) => CallFailure::Exists(error),
         (_, Some(2_388_023 | 2_388_025)) => CallFailure::NameLocked(error),
         (_, Some(2_388_019)) => CallFailure::TemplateLimit(error),
         (_, Some(2_388_039 | 2_388_124)) => CallFailure::EditNotAllowed(error),

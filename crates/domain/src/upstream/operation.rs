@@ -16,7 +16,7 @@ use super::{
 mod probe;
 mod state;
 
-pub use probe::ProbeResult;
+pub use probe::{LostCall, ProbeResult, Replaced};
 pub use state::{HeldReason, OperationKind, OperationState};
 
 /// What a successful call returned.
@@ -160,7 +160,8 @@ impl Operation {
                 self.moved(OperationState::Refused, None, error)
             }
             (CallFailure::Unknown(_) | CallFailure::TooMuchData(_) | CallFailure::Gone(_), _)
-            | (CallFailure::Exists(_), OperationKind::Create) => Self {
+            // An edit whose template the provider does not have creates it.
+            | (CallFailure::Exists(_), OperationKind::Create | OperationKind::Edit) => Self {
                 unknown_calls: self.unknown_calls.saturating_add(1),
                 ..self.backing_off(OperationState::Unknown, error, now)
             },
@@ -238,7 +239,11 @@ impl Operation {
                 self.moved(OperationState::Conflict, None, error)
             }
             (ProbeResult::Failed(failure), _) => {
-                let error = failure.error().cloned().or(error);
+                // That the name is in use still tells that the call has made nothing.
+                let error = match error {
+                    Some(error) if error.is_name_in_use() => Some(error),
+                    earlier => failure.error().cloned().or(earlier),
+                };
                 let rest = match &failure {
                     // The whole connection rests, and a new token or a person ends that.
                     CallFailure::Credentials(_) | CallFailure::Restricted(_) => None,
@@ -251,6 +256,13 @@ impl Operation {
                 }
             }
         }
+    }
+
+    /// Whether one of its calls may have made what a probe finds. It has not if the provider refused
+    /// the only call, because the name is in use.
+    pub fn may_be_made(&self) -> bool {
+        let is_refused = self.error.as_ref().is_some_and(ProviderError::is_name_in_use);
+        !is_refused || self.unknown_calls > 1
     }
 
     /// Ends a queued operation without a call, because the provider already shows what it wants.

@@ -3,7 +3,7 @@
 
 use super::{
     RemoteTemplate,
-    content::{document_key, version_key},
+    content::{ContentMatch, VersionContent},
 };
 use crate::{
     document::{Document, raw},
@@ -29,25 +29,35 @@ string_enum!(
 
 impl PlanState {
     /// Compares the newest version of a template with the template at the provider; `None` if there
-    /// is neither. A template that the provider has deleted does not count.
-    pub fn of(local: Option<&Template>, remote: Option<&RemoteTemplate>) -> Option<Self> {
+    /// is neither. A template that the provider has deleted does not count. `is_mirrored`: the mirror
+    /// knows that the provider has that version, also if the provider does not show all of it.
+    pub fn of(
+        local: Option<&Template>,
+        remote: Option<&RemoteTemplate>,
+        is_mirrored: bool,
+    ) -> Option<Self> {
         let remote = remote.filter(|remote| !remote.status.is_deleted());
         Some(match (local, remote) {
             (None, None) => return None,
             (Some(_), None) => Self::Missing,
             (None, Some(_)) => Self::Unknown,
-            (Some(local), Some(remote)) if is_same(local, remote) => Self::Same,
+            (Some(local), Some(remote)) if is_same(local, remote, is_mirrored) => Self::Same,
             (Some(_), Some(_)) => Self::Drifted,
         })
     }
 }
 
-fn is_same(local: &Template, remote: &RemoteTemplate) -> bool {
-    let content = remote.document.as_deref().and_then(document_key);
-    let own = version_key(&remote.category, local.content());
+fn is_same(local: &Template, remote: &RemoteTemplate, is_mirrored: bool) -> bool {
+    let own = VersionContent::of(local);
+    let content = remote.document.as_deref().map(|document| own.compare(document));
+    let has_content = match content {
+        Some(ContentMatch::Equal) => true,
+        Some(ContentMatch::Alike) => is_mirrored,
+        Some(ContentMatch::Different) | None => false,
+    };
     // A category that Galley does not know is not stored.
     let category = Category::parse(&remote.category).unwrap_or(local.category());
-    content.is_some() && content == own && category == local.category()
+    has_content && category == local.category()
 }
 
 /// What the rulebook says about a document of the provider, without the members that a client does not
@@ -100,7 +110,7 @@ mod tests {
             (false, Some(remote("DELETED", "UTILITY", BODY)), None),
             (false, None, None),
         ] {
-            let state = PlanState::of(has_local.then_some(&local), remote.as_ref());
+            let state = PlanState::of(has_local.then_some(&local), remote.as_ref(), false);
             assert_eq!(state, expected, "{has_local} {remote:?}");
         }
     }

@@ -153,6 +153,7 @@ mod tests {
             remote_updated_at: None,
             content_key: None,
             version: Some(1),
+            sent_version: None,
             drifted,
             observed_at: Timestamp::UNIX_EPOCH,
             changed_at: Timestamp::UNIX_EPOCH,

@@ -8,7 +8,7 @@ use galley_domain::{
     template::sample,
     upstream::{
         RemoteTemplate,
-        content::{document_key, version_key},
+        content::{ContentMatch, VersionContent, document_key},
     },
 };
 use galley_store::{
@@ -82,11 +82,21 @@ impl Session {
         template: RemoteTemplate,
         asked: Option<Timestamp>,
     ) -> Result<(), SyncError> {
+        self.record_confirmed(template, asked, None).await
+    }
+
+    /// Records a template that was read. It has the version `confirmed`, if a probe has found that out.
+    pub(super) async fn record_confirmed(
+        &self,
+        template: RemoteTemplate,
+        asked: Option<Timestamp>,
+        confirmed: Option<u64>,
+    ) -> Result<(), SyncError> {
         // What was read is as old as the read, however long the samples take; what it changes in the
         // account changes when it is recorded.
         let seen_at = self.now();
         self.keep_samples(slice::from_ref(&template)).await?;
-        let read = ReadRecord { template, asked, seen_at };
+        let read = ReadRecord { template, asked, confirmed, seen_at };
         kept(self.context.store.record_read(self.fence, read, self.now()).await?)
     }
 
@@ -233,14 +243,16 @@ fn is_new_content(
     row: Option<&MirroredTemplate>,
     local: Option<&StoredTemplate>,
 ) -> bool {
-    let Some(key) = remote.document.as_deref().and_then(document_key) else { return false };
+    let Some(document) = remote.document.as_deref() else { return false };
     if remote.status.is_deleted() {
         return false;
     }
     let Some(local) = local else { return true };
-    let is_own = version_key(&remote.category, local.template.content()) == Some(key);
-    let is_seen = row.is_some_and(|row| row.content_key == Some(key) && !row.drifted);
-    !is_own && !is_seen
+    let is_own =
+        || VersionContent::of(&local.template).compare(document) != ContentMatch::Different;
+    let key = document_key(document);
+    let is_seen = row.is_some_and(|row| row.content_key == key && !row.drifted);
+    !is_seen && !is_own()
 }
 
 /// The last segment of the path of a link.

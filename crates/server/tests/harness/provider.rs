@@ -59,9 +59,9 @@ impl TestService {
         let remote = RemoteTemplate::parse(&document.to_string()).unwrap();
         let fence = self.lease(account).await;
         let seen_at = self.clock.now();
-        let read = ReadRecord { template: remote, asked: None, seen_at };
-        let recorded = self.store.record_read(fence, read, seen_at);
-        assert_eq!(recorded.await.unwrap(), Fenced::Done(()));
+        let read = ReadRecord { template: remote, asked: None, confirmed: None, seen_at };
+        let recorded = self.store.record_read(fence, read, seen_at).await.unwrap();
+        assert!(matches!(recorded, Fenced::Done(_)), "{recorded:?}");
         assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
     }
 

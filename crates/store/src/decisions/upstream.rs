@@ -18,8 +18,8 @@ pub(crate) use self::{
     content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
     observe::{
-        Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT, absent,
-        postponed,
+        FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT,
+        absent, postponed,
     },
     operation::{
         DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,

@@ -36,6 +36,8 @@ pub struct ReadRecord {
     pub template: RemoteTemplate,
     /// The reason to read it, as it was before the read.
     pub asked: Option<Timestamp>,
+    /// The version that it has, if a probe has found that out.
+    pub confirmed: Option<u64>,
     /// When the provider showed it.
     pub seen_at: Timestamp,
 }
@@ -132,12 +134,14 @@ pub struct MirroredTemplate {
     pub quality: Option<Quality>,
     /// Why the provider rejected it.
     pub reason: Option<String>,
-    /// When the provider changed it.
+    /// When the provider had changed it, as it was when its content was seen last.
     pub remote_updated_at: Option<Timestamp>,
     /// The fingerprint of its comparable content; `None` before it was read.
     pub content_key: Option<ContentKey>,
     /// The version of the account's template with the same content.
     pub version: Option<u64>,
+    /// The version that the last call has given the provider, until a read shows that one.
+    pub sent_version: Option<u64>,
     /// Whether its content differs from what the account has approved or sent.
     pub drifted: bool,
     /// When it was seen last.

@@ -2,7 +2,10 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{Operation, OperationKind, content::ContentKey},
+    upstream::{
+        Operation, OperationKind,
+        content::{ContentKey, ContentMatch, VersionContent},
+    },
 };
 use jiff::Timestamp;
 
@@ -99,7 +102,8 @@ pub struct StoredOperation {
     pub version: u64,
     /// What it does, and its state.
     pub operation: Operation,
-    /// The fingerprint of the content at the provider that a person has decided to replace.
+    /// The fingerprint of the content at the provider that its last call has replaced, or that a person
+    /// has decided to replace.
     pub replaces: Option<ContentKey>,
     /// When it was queued.
     pub created_at: Timestamp,
@@ -114,6 +118,15 @@ impl StoredOperation {
     /// that a person has seen and decided to replace.
     pub fn may_replace(&self, row: &MirroredTemplate) -> bool {
         !row.drifted || (row.content_key.is_some() && self.replaces == row.content_key)
+    }
+
+    /// Whether what the provider shows may have been made by an earlier call of the edit, whose outcome
+    /// was unknown: it shows nothing else than the version, and the call is made again. A call
+    /// that was a create has replaced nothing.
+    pub fn may_have_made(&self, template: &StoredTemplate, document: &str) -> bool {
+        let own = VersionContent::of(&template.template);
+        let has_replaced = self.sent_at.is_some() && self.replaces.is_some();
+        has_replaced && own.compare(document) != ContentMatch::Different
     }
 
     /// Whether it is about a template whose newest version is this one: it sends that version, or no

@@ -101,7 +101,10 @@ mod tests {
     use std::path::Path;
 
     use super::{
-        super::connection::{create_if_missing, open_for_writing},
+        super::{
+            checksum,
+            connection::{create_if_missing, open_for_writing},
+        },
         *,
     };
 
@@ -205,6 +208,23 @@ mod tests {
         create_if_missing(&new, false).unwrap();
         let connection = open_for_writing(&new, SchemaPolicy::Migrate).unwrap();
         assert_eq!(entries(&connection), [], "a new store was not migrated");
+    }
+
+    /// The rows of a connected account before the release that stores the sent version.
+    const SENT: &str = include_str!("../../tests/conformance/upstream_sent.sql");
+
+    #[test]
+    fn migrating_a_connected_account_keeps_what_its_calls_have_sent() {
+        let older = Connection::open_in_memory().unwrap();
+        checksum::register(&older).unwrap();
+        MIGRATIONS[..17].iter().for_each(|migration| older.execute_batch(migration).unwrap());
+        older.execute_batch(SENT).unwrap();
+        MIGRATIONS[17..].iter().for_each(|migration| older.execute_batch(migration).unwrap());
+        let mut query =
+            older.prepare("SELECT sent_version FROM upstream_template ORDER BY remote_id").unwrap();
+        let rows = query.query_map([], |row| row.get(0)).unwrap();
+        let sent: Vec<Option<i64>> = rows.map(Result::unwrap).collect();
+        assert_eq!(sent, [Some(2), None, None]);
     }
 
     #[test]

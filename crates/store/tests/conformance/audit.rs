@@ -446,20 +446,26 @@ const EARLIER_MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/postgres/0004_account_quotas.sql"),
 ];
 
+/// Makes a new database one of an earlier release.
+#[cfg(feature = "postgres-suite")]
+pub(super) async fn with_migrations(client: &tokio_postgres::Client, migrations: &[&str]) {
+    let table = "CREATE TABLE galley_schema (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
+    client.batch_execute(table).await.unwrap();
+    for (number, migration) in migrations.iter().enumerate() {
+        client.batch_execute(migration).await.unwrap();
+        let number = i32::try_from(number + 1).unwrap();
+        let insert = "INSERT INTO galley_schema VALUES ($1, now())";
+        client.execute(insert, &[&number]).await.unwrap();
+    }
+}
+
 #[cfg(feature = "postgres-suite")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migrated_database_keeps_its_credentials_and_an_earlier_release_can_add_one() {
     use super::fixture::{client, fresh_database, open_postgres};
     let address = fresh_database().await;
     let client = client(&address).await;
-    let table = "CREATE TABLE galley_schema (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)";
-    client.batch_execute(table).await.unwrap();
-    for (number, migration) in EARLIER_MIGRATIONS.iter().enumerate() {
-        client.batch_execute(migration).await.unwrap();
-        let number = i32::try_from(number + 1).unwrap();
-        let insert = "INSERT INTO galley_schema VALUES ($1, now())";
-        client.execute(insert, &[&number]).await.unwrap();
-    }
+    with_migrations(&client, &EARLIER_MIGRATIONS).await;
     let rows = "INSERT INTO account (id, created_at, takes_any_phone, name, rulebook, review) \
                 VALUES (1, 0, true, 'a', 'v1', 'auto')";
     client.batch_execute(rows).await.unwrap();

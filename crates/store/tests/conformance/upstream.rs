@@ -103,7 +103,7 @@ pub(crate) fn read_record(
     asked: Option<Timestamp>,
     at: i64,
 ) -> ReadRecord {
-    ReadRecord { template, asked, seen_at: noon(at) }
+    ReadRecord { template, asked, confirmed: None, seen_at: noon(at) }
 }
 
 /// Begins a sweep and records its only page.

@@ -112,6 +112,32 @@ pub(crate) async fn a_content_that_was_not_accepted_stays_at_the_provider(store:
     assert_eq!((accepted.state.status(), accepted.state.live_version()), (Status::Pending, None));
 }
 
+pub(crate) async fn a_content_is_accepted_only_with_the_status_that_belongs_to_it(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let template = imported(store, fence, "5", "a").await;
+    read(store, fence, &remote("5", "a", "PENDING", "Rejected later"), 2).await;
+    // The provider is edited once more, and approves that. A page shows no content.
+    let edited = remote("5", "a", "APPROVED", "Approved");
+    sweep(store, fence, &[header(&edited)], 3).await;
+    assert!(is_refused(store, fence, template, UpstreamAction::Accept).await);
+    assert_eq!(stored(store, fence.account, template).await.state.live_version(), None);
+    // Nor after a read that failed.
+    let asked = mirror(store, fence.account, "5").await.dirty_at;
+    done(store.postpone_read(fence, edited.id.clone(), asked, noon(HOUR)).await.unwrap());
+    assert!(is_refused(store, fence, template, UpstreamAction::Accept).await);
+    read(store, fence, &edited, 4).await;
+    let accepted = accept(store, fence, template, 5).await;
+    assert_eq!(accepted.state.live_version(), Some(2));
+    assert!(accepted.template.content().contains("Approved"));
+    // The look after the second of a change is no reason to wait: both were read together.
+    let now = noon(10_000);
+    let updated_at = Timestamp::from_second(now.as_second()).ok();
+    let changed_now = RemoteTemplate { updated_at, ..remote("5", "a", "APPROVED", "Else") };
+    read(store, fence, &changed_now, 10_300).await;
+    assert_eq!(mirror(store, fence.account, "5").await.dirty_at, Some(noon(13_000)));
+    assert_eq!(accept(store, fence, template, 20_000).await.state.live_version(), Some(3));
+}
+
 /// A template that does not allow another category, which the provider has.
 async fn locked(store: &Shared, fence: Fence) -> (TemplateId, RemoteTemplate) {
     let mut new = submitted(fence.account, "a", Review::Auto);

@@ -50,8 +50,12 @@ pub(crate) async fn a_change_has_the_time_of_its_record_and_the_row_that_of_the_
     let template = mirror(store, account, "1").await.template.unwrap();
     // A client that syncs has seen everything up to here when the read is recorded.
     create(store, NewTemplate { at: noon(20), ..new(account, "other") }).await;
-    let read =
-        ReadRecord { template: remote("1", "a", "REJECTED", "Hi"), asked: None, seen_at: noon(10) };
+    let read = ReadRecord {
+        template: remote("1", "a", "REJECTED", "Hi"),
+        asked: None,
+        confirmed: None,
+        seen_at: noon(10),
+    };
     done(store.record_read(fence, read, noon(30)).await.unwrap());
     assert_eq!(stored(store, account, template).await.updated_at, noon(30));
     let row = mirror(store, account, "1").await;
@@ -77,7 +81,7 @@ pub(crate) async fn a_read_in_the_second_of_a_change_is_made_again_however_late_
     let second = template.updated_at.unwrap();
     let seen_at = second + SignedDuration::from_millis(300);
     let recorded_at = second + SignedDuration::from_mins(3);
-    let read = ReadRecord { template, asked: None, seen_at };
+    let read = ReadRecord { template, asked: None, confirmed: None, seen_at };
     done(store.record_read(fence, read, recorded_at).await.unwrap());
     let row = mirror(store, fence.account, "1").await;
     assert_eq!(row.dirty_at, Some(second + SignedDuration::from_secs(3)), "by both clocks");

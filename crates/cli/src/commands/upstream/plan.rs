@@ -1,13 +1,16 @@
 //! `galley upstream plan`: how the account's templates differ from those at the provider.
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{
+    collections::{BTreeMap, HashMap},
+    process::ExitCode,
+};
 
 use anyhow::bail;
 use galley_domain::{
     template::Template,
-    upstream::{PlanState, RemoteTemplate},
+    upstream::{PlanState, RemoteId, RemoteTemplate, content::document_key},
 };
-use galley_store::Account;
+use galley_store::{Account, MirroredTemplate, StoredTemplate};
 use serde_json::{Value, json};
 
 use super::{UpstreamCommands, remote_key, shown_progress, unique_key};
@@ -48,8 +51,8 @@ impl UpstreamCommands<'_> {
             bail!("the provider has listed only {} of its templates", walked.progress.seen);
         }
         let own = self.templates(&account).await?;
-        let own = own.iter().map(|it| &it.template);
-        let items = compare(&account, own, walked.templates().into_values());
+        let mirror = self.mirror(&account).await?;
+        let items = compare(&account, &own, &mirror, walked.templates().into_values());
         self.print_plan(&items);
         let is_same = items.iter().all(|item| item.state == PlanState::Same);
         Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
@@ -84,11 +87,15 @@ impl UpstreamCommands<'_> {
 /// Compares the templates by name and language.
 fn compare<'t>(
     account: &Account,
-    own: impl Iterator<Item = &'t Template>,
+    own: &'t [StoredTemplate],
+    mirror: &[MirroredTemplate],
     remote: impl Iterator<Item = &'t RemoteTemplate>,
 ) -> Vec<Item> {
-    let mut pairs: BTreeMap<String, (Option<&Template>, Option<&RemoteTemplate>)> =
-        own.map(|it| (unique_key(account, it.name(), it.language()), (Some(it), None))).collect();
+    let mirror: HashMap<&RemoteId, &MirroredTemplate> =
+        mirror.iter().map(|row| (&row.id, row)).collect();
+    let key = |it: &Template| unique_key(account, it.name(), it.language());
+    let mut pairs: BTreeMap<String, (Option<&StoredTemplate>, Option<&RemoteTemplate>)> =
+        own.iter().map(|it| (key(&it.template), (Some(it), None))).collect();
     // A deleted template can have the name of another one.
     for remote in remote.filter(|remote| !remote.status.is_deleted()) {
         pairs.entry(remote_key(account, remote)).or_default().1 = Some(remote);
@@ -96,12 +103,19 @@ fn compare<'t>(
     let mut items: Vec<Item> = pairs
         .into_values()
         .filter_map(|(own, remote)| {
-            let names = own.map(|it| (it.name(), it.language()));
+            let names = own.map(|it| (it.template.name(), it.template.language()));
             let names = names.or_else(|| remote.map(|it| (&*it.name, &*it.language)))?;
+            let row = remote.and_then(|remote| mirror.get(&remote.id));
+            let is_mirrored = row.zip(own).is_some_and(|(row, own)| {
+                (row.template, row.version) == (Some(own.id), Some(own.state.version))
+                    && row.content_key
+                        == remote.and_then(|it| document_key(it.document.as_deref()?))
+            });
+            let own = own.map(|it| &it.template);
             Some(Item {
                 name: names.0.to_owned(),
                 language: names.1.to_owned(),
-                state: PlanState::of(own, remote)?,
+                state: PlanState::of(own, remote, is_mirrored)?,
             })
         })
         .collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::document::Document;
+use crate::{document::Document, rulebook::WHATSAPP};
 
 fn of(document: &Value) -> ComparableContent {
     comparable(Document::parse(document.to_string().as_bytes()).unwrap().root())
@@ -23,7 +23,7 @@ fn sent() -> Value {
         "components": [
             {"type": "buttons", "buttons": [
                 {"type": "url", "text": "Track", "url": "https://x.example/t/{{1}}", "example": "abc"},
-                {"type": "phone_number", "text": "Call", "phone_number": "+1 555 000-1111"},
+                {"type": "phone_number", "text": "Call", "phone_number": "+15550001111"},
                 {"type": "flow", "text": "Rate", "flow_id": "9", "flow_action": "navigate"},
                 {"type": "copy_code", "example": "SAVE10"},
             ]},
@@ -221,19 +221,176 @@ fn code_shown(security: bool, minutes: u8, otp_type: &str) -> Value {
 
 #[test]
 fn the_texts_that_meta_writes_for_codes_do_not_count() {
-    let sent = of(&code_sent(true, 5, "one_tap"));
-    assert_eq!(sent, of(&code_shown(true, 5, "ONE_TAP")));
-    assert_ne!(sent, of(&code_shown(false, 5, "ONE_TAP")));
-    assert_ne!(sent, of(&code_shown(true, 6, "ONE_TAP")));
-    assert_ne!(sent, of(&code_shown(true, 5, "COPY_CODE")));
+    let sent = code_sent(true, 5, "one_tap");
+    assert_eq!(compare(&sent, &code_shown(true, 5, "ONE_TAP")), ContentMatch::Alike);
     let mut without_footer = code_shown(true, 5, "ONE_TAP");
     without_footer["components"].as_array_mut().unwrap().remove(1);
-    assert_ne!(sent, of(&without_footer));
+    for shown in [
+        code_shown(false, 5, "ONE_TAP"),
+        code_shown(true, 6, "ONE_TAP"),
+        code_shown(true, 5, "COPY_CODE"),
+        without_footer,
+    ] {
+        assert_eq!(compare(&sent, &shown), ContentMatch::Different, "{shown}");
+    }
     let empty =
         json!({"category": "AUTHENTICATION", "components": [{"type": "BODY"}, {"type": "FOOTER"}]});
     let shown = json!({"category": "AUTHENTICATION", "components": [
         {"type": "BODY", "text": "x", "add_security_recommendation": false}]});
-    assert_eq!(of(&empty), of(&shown), "an empty footer is not shown");
+    assert_eq!(compare(&empty, &shown), ContentMatch::Equal, "an empty footer is not shown");
+}
+
+#[test]
+fn the_default_of_the_time_to_live_is_that_of_the_category() {
+    let with = |category: &str, seconds: Option<i64>| {
+        json!({"category": category, "message_send_ttl_seconds": seconds,
+            "components": [{"type": "BODY", "text": "Hi"}]})
+    };
+    for (category, default, other) in
+        [("UTILITY", 2_592_000, 600), ("MARKETING", 2_592_000, 600), ("AUTHENTICATION", 600, -1)]
+    {
+        let shown = with(category, None);
+        let key = document_key(&shown.to_string());
+        for (seconds, expected) in
+            [(default, ContentMatch::Equal), (other, ContentMatch::Different)]
+        {
+            let own = with(category, Some(seconds));
+            assert_eq!(compare(&own, &shown), expected, "{category} {seconds}");
+            assert_eq!(compare(&shown, &own), expected, "{category} {seconds}");
+            let key_of_own = document_key(&own.to_string());
+            assert_eq!(key_of_own == key, expected == ContentMatch::Equal, "{category} {seconds}");
+        }
+    }
+}
+
+/// How a version of the account compares with a document of the provider.
+fn compare(own: &Value, shown: &Value) -> ContentMatch {
+    let category = Category::parse(own["category"].as_str().unwrap()).unwrap();
+    let content = own.to_string();
+    VersionContent { category, content: &content }.compare(&shown.to_string())
+}
+
+#[test]
+fn a_client_cannot_have_its_texts_ignored_by_a_link_that_looks_like_that_of_a_code() {
+    for url in [
+        "https://shop.example/go?x=whatsapp.com/otp/code/?otp_type=COPY_CODE",
+        "https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}",
+        "https://www.whatsapp.com.shop.example/otp/code/?otp_type=COPY_CODE",
+        "http://www.whatsapp.com/otp/code/?otp_type=COPY_CODE",
+    ] {
+        let document = |category: &str, body: &str, label: &str, url: &str| {
+            json!({"category": category, "components": [
+                {"type": "BODY", "text": body},
+                {"type": "BUTTONS", "buttons": [{"type": "URL", "text": label, "url": url}]}]})
+        };
+        for category in ["UTILITY", "MARKETING", "AUTHENTICATION"] {
+            let shown = document(category, "Approved", "Go", url);
+            for edit in [
+                document("UTILITY", "Never approved", "Go", url),
+                document("UTILITY", "Approved", "Buy", url),
+                document("UTILITY", "Approved", "Go", &format!("{url}&more=1")),
+            ] {
+                assert_eq!(compare(&edit, &shown), ContentMatch::Different, "{edit} {category}");
+            }
+        }
+        // Only the address that a provider writes is ignored, and only in messages with codes.
+        let shown = document("AUTHENTICATION", "Your code", "Go", url);
+        let other = document("AUTHENTICATION", "Your code", "Go", "https://other.example");
+        assert_eq!(compare(&other, &shown), ContentMatch::Different, "{url}");
+    }
+}
+
+#[test]
+fn what_the_provider_does_not_show_of_a_code_is_never_taken_for_equal() {
+    let shown = code_shown(true, 5, "ONE_TAP");
+    let one_tap = code_sent(true, 5, "ONE_TAP");
+    assert_eq!(compare(&one_tap, &shown), ContentMatch::Alike);
+    let mut other_app = one_tap.clone();
+    other_app["components"][2]["buttons"][0]["supported_apps"][0]["package_name"] = json!("x.y");
+    assert_eq!(compare(&other_app, &shown), ContentMatch::Alike);
+    assert_eq!(compare(&shown, &shown), ContentMatch::Equal, "imported");
+
+    let copy = |label: &str| {
+        let mut sent = code_sent(true, 5, "COPY_CODE");
+        let button = json!({"type": "OTP", "otp_type": "COPY_CODE", "text": label});
+        sent["components"][2]["buttons"] = json!([button]);
+        sent
+    };
+    let shown = code_shown(true, 5, "COPY_CODE");
+    assert_eq!(compare(&copy("Code kopieren"), &shown), ContentMatch::Equal, "all of it is shown");
+    assert_eq!(compare(&copy("Copy code"), &shown), ContentMatch::Alike);
+    assert_eq!(compare(&copy("Kopieren"), &shown), ContentMatch::Different, "another label");
+    let utility = json!({"category": "UTILITY", "components": copy("Code kopieren")["components"]});
+    assert_eq!(compare(&utility, &shown), ContentMatch::Different, "one side is no code");
+}
+
+#[test]
+fn another_notation_of_a_phone_number_is_never_taken_for_equal() {
+    let with = |number: &str| {
+        let mut document = sent();
+        document["components"][0]["buttons"][1]["phone_number"] = json!(number);
+        for identity in ["name", "language"] {
+            document.as_object_mut().unwrap().remove(identity);
+        }
+        document
+    };
+    let shown = with("+15550001111");
+    assert_eq!(compare(&with("+15550001111"), &shown), ContentMatch::Equal);
+    assert_eq!(compare(&with("+1 (555) 000-1111"), &shown), ContentMatch::Alike);
+    assert_eq!(compare(&with("15550001111"), &shown), ContentMatch::Alike);
+    assert_eq!(compare(&with("+15550001112"), &shown), ContentMatch::Different);
+}
+
+#[test]
+fn a_fingerprint_tells_every_change_of_what_a_provider_shows() {
+    let is_shown = |own: &Value, shown: &Value| {
+        let content = json!({"components": own["components"]}).to_string();
+        let version = VersionContent { category: Category::Authentication, content: &content };
+        version.is_shown_by(document_key(&shown.to_string()))
+    };
+    let own = json!({"components": sent()["components"]});
+    assert!(is_shown(&own, &json!({"components": shown()["components"]})));
+    let code = code_shown(true, 5, "ONE_TAP");
+    let own = json!({"components": code["components"]});
+    assert!(is_shown(&own, &code) && !is_shown(&code_sent(true, 5, "ONE_TAP"), &code));
+    for pointer in ["/components/0/text", "/components/2/buttons/0/text"] {
+        let mut changed = code.clone();
+        *changed.pointer_mut(pointer).unwrap() = json!("Changed");
+        assert!(!is_shown(&own, &changed), "{pointer}");
+    }
+}
+
+#[test]
+fn an_option_that_the_provider_does_not_show_is_never_taken_for_equal() {
+    let with = |products: Value| {
+        let mut document = sent();
+        document["product_set_id"] = products;
+        document
+    };
+    let shown = with(json!("1"));
+    let own = |products| {
+        let mut own = with(products);
+        for identity in ["name", "language"] {
+            own.as_object_mut().unwrap().remove(identity);
+        }
+        own
+    };
+    assert_eq!(compare(&own(json!("1")), &shown), ContentMatch::Equal);
+    assert_eq!(compare(&own(json!("2")), &shown), ContentMatch::Alike);
+    assert_eq!(compare(&own(json!("2")), &with(Value::Null)), ContentMatch::Alike);
+    assert_eq!(compare(&own(Value::Null), &with(Value::Null)), ContentMatch::Equal);
+}
+
+#[test]
+fn every_option_of_a_version_is_compared_or_has_to_be_shown() {
+    let fields = WHATSAPP.template.fields.iter().map(|field| field.name);
+    let uncompared: Vec<&str> = fields.filter(|name| !COMPARED.contains(name)).collect();
+    assert_eq!(uncompared[..4], ["name", "language", "category", "allow_category_change"]);
+    assert!(COMPARED.iter().all(|name| WHATSAPP.template.fields.iter().any(|it| it.name == *name)));
+    // Those can differ only between creates: an edit cannot change them.
+    assert!(
+        uncompared[4..].iter().all(|name| WHATSAPP.edit.fields.iter().all(|it| it.name != *name))
+    );
 }
 
 #[test]

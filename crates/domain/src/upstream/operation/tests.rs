@@ -100,7 +100,7 @@ fn every_failure_of_a_call_leads_to_one_state() {
         ("name_locked", ["held name_lock"; 4], Some(WEEK)),
         ("template_limit", ["held limit"; 4], Some(3_600)),
         ("edit_not_allowed", ["refused", "held quota", "refused", "refused"], Some(24 * 3_600)),
-        ("exists", ["unknown", "refused", "refused", "refused"], Some(1)),
+        ("exists", ["unknown", "unknown", "refused", "refused"], Some(1)),
         ("gone", ["held credentials", "unknown", "unknown", "refused"], Some(1)),
         ("cursor_expired", ["refused"; 4], None),
         ("refused", ["refused"; 4], None),
@@ -365,7 +365,7 @@ fn tells_effect(kind: OperationKind, outcome: &Result<CallDone, CallFailure>) ->
     match outcome {
         Err(CallFailure::Unknown(_) | CallFailure::TooMuchData(_)) => false,
         // The provider may have the template from an earlier call of this operation.
-        Err(CallFailure::Exists(_)) => kind != OperationKind::Create,
+        Err(CallFailure::Exists(_)) => !kind.is_submission(),
         // The account is unknown, or the template.
         Err(CallFailure::Gone(_)) => kind == OperationKind::Create || kind.is_archiving(),
         _ => true,

@@ -51,7 +51,7 @@ impl Session {
     ) -> Result<ProbeResult, SyncError> {
         let result = ProbeResult::placed(found.as_ref(), operation.operation.kind);
         if !subject.is_deleted {
-            self.observe(subject, found).await?;
+            self.observe(subject, found, None).await?;
         }
         Ok(result)
     }

@@ -2,15 +2,12 @@
 
 use galley_domain::upstream::{
     CallDone, CallFailure, CallKind, OperationKind, OperationState, ProviderError, RemoteId,
-    operation::changed_outside,
+    failure::NAME_IN_USE, operation::changed_outside,
 };
 use galley_store::{StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
 
-use super::{
-    Progress, Run, document,
-    subject::{Subject, changed_category, is_same},
-};
+use super::{Progress, Run, document, subject::Subject};
 use crate::upstream::session::{Session, SyncError, kept};
 
 /// A call to make.
@@ -104,7 +101,7 @@ impl Session {
         }
         let Some(mut row) = row else { return self.plan_create(operation, &template, run).await };
         let is_create = operation.operation.kind == OperationKind::Create;
-        if !is_create || is_same(&template, &row) {
+        if !is_create || row.has_version(&template) {
             // The mirror may show what was there before the last edit, here or at the provider.
             row = match self.current_row(row, &template).await? {
                 Ok(Some(current)) => current,
@@ -112,16 +109,19 @@ impl Session {
                 Err(failure) => return Ok(Plan::Failed(not_looked_up(failure))),
             };
         }
-        if is_same(&template, &row) {
+        if row.has_version(&template) {
             return Ok(Plan::Skip);
         }
         if is_create {
             return Ok(Plan::Failed(taken()));
         }
         if !operation.may_replace(&row) {
-            return Ok(Plan::Conflict(changed_outside()));
+            let shown = self.context.store.mirrored_document(account, row.id.clone()).await?;
+            if !shown.is_some_and(|shown| operation.may_have_made(&template, &shown)) {
+                return Ok(Plan::Conflict(changed_outside()));
+            }
         }
-        let category = changed_category(&template, &row);
+        let category = row.other_category(&template);
         let document = document::edit(&template.template, category);
         Ok(Plan::Call(Call::Edit { id: row.id, document }))
     }
@@ -187,9 +187,6 @@ impl Session {
                 let created = self.while_leased(self.upstream.create(&document)).await?;
                 created.map(CallDone::Created).map_err(|failure| match failure {
                     // An edit whose template the provider does not have creates it.
-                    CallFailure::Exists(error) if kind == OperationKind::Edit => {
-                        CallFailure::Unknown(error.to_string())
-                    }
                     CallFailure::Gone(error) if kind == OperationKind::Edit => {
                         CallFailure::Credentials(error)
                     }
@@ -199,10 +196,8 @@ impl Session {
             Call::Edit { id, document } => {
                 let edited = self.while_leased(self.upstream.edit(&id, &document)).await?;
                 edited.map(|()| CallDone::Edited).map_err(|failure| match failure {
-                    // A create whose template the provider has edits it.
-                    CallFailure::Gone(error) if kind == OperationKind::Create => {
-                        CallFailure::Refused(error)
-                    }
+                    // It is not about a create: no other call of the edit has made the template.
+                    CallFailure::Exists(error) => CallFailure::Refused(error),
                     failure => failure,
                 })
             }
@@ -231,7 +226,7 @@ impl Session {
 fn taken() -> CallFailure {
     CallFailure::Exists(ProviderError {
         code: 100,
-        subcode: Some(2_388_024),
+        subcode: Some(NAME_IN_USE),
         title: None,
         message: "The provider has another template with this name and language.".to_owned(),
     })

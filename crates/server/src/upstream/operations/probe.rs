@@ -1,12 +1,13 @@
 //! Looks at the provider whether a call with an unknown outcome had its effect.
 
 use galley_domain::upstream::{
-    CallFailure, ComparableContent, OperationKind, OperationState, ProbeResult, RemoteTemplate,
+    CallFailure, LostCall, OperationKind, OperationState, ProbeResult, RemoteTemplate, Replaced,
+    content::VersionContent,
 };
 use galley_store::{MirroredTemplate, StoredOperation};
 use galley_upstream::Upstream as _;
 
-use super::{Progress, document, subject::Subject};
+use super::{Progress, subject::Subject};
 use crate::upstream::session::{Session, SyncError, kept};
 
 impl Session {
@@ -87,23 +88,25 @@ impl Session {
         }
         let result = match (present, &subject.template) {
             (Some(found), Some(template)) => {
-                let wanted = document::wanted(&template.template, &found.category);
-                let previous = match kind {
-                    OperationKind::Edit => {
-                        self.previous(operation, subject, &found.category).await?
-                    }
-                    _ => None,
+                let wanted = VersionContent::of(&template.template);
+                let call = LostCall {
+                    // An edit without a row creates the template.
+                    replaced: match (kind, &subject.row) {
+                        (OperationKind::Edit, Some(_)) => Replaced::Content(operation.replaces),
+                        _ => Replaced::Nothing,
+                    },
+                    may_be_made: operation.operation.may_be_made(),
+                    sent_at: operation.sent_at,
                 };
-                wanted.map_or(ProbeResult::Different, |wanted| {
-                    ProbeResult::compare(Some(found), &wanted, previous.as_ref())
-                })
+                ProbeResult::compare(Some(found), wanted, call)
             }
             // The version is no longer stored: a later one replaces the operation.
             (Some(_), None) => ProbeResult::Different,
             (None, _) => ProbeResult::Absent,
         };
         if !subject.is_deleted {
-            self.observe(subject, found).await?;
+            let confirmed = (result == ProbeResult::Equal).then_some(operation.version);
+            self.observe(subject, found, confirmed).await?;
         }
         Ok(match (kind, &subject.row, result) {
             // The call was a create: it is to be made again.
@@ -112,17 +115,19 @@ impl Session {
         })
     }
 
-    /// Records what a look has shown of a template that the account has.
+    /// Records what a look has shown of a template that the account has, and the version that it has
+    /// found.
     pub(super) async fn observe(
         &self,
         subject: &Subject,
         found: Option<RemoteTemplate>,
+        confirmed: Option<u64>,
     ) -> Result<(), SyncError> {
         let (store, now) = (&self.context.store, self.now());
         let asked = subject.row.as_ref().and_then(|row| row.dirty_at);
         match (found, &subject.row) {
             (Some(found), row) if row.is_some() || !found.status.is_deleted() => {
-                self.record_read(found, asked).await
+                self.record_confirmed(found, asked, confirmed).await
             }
             (None, Some(row)) => {
                 let absent = store.record_absent(self.fence, row.id.clone(), asked, now).await?;
@@ -130,25 +135,5 @@ impl Session {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The content of the version before an edit, if both differ only in what a provider does not
-    /// show, so that no read tells whether the edit was made.
-    async fn previous(
-        &self,
-        operation: &StoredOperation,
-        subject: &Subject,
-        category: &str,
-    ) -> Result<Option<ComparableContent>, SyncError> {
-        let Some(former) = operation.version.checked_sub(1).filter(|it| *it > 0) else {
-            return Ok(None);
-        };
-        let (store, account) = (&self.context.store, self.connection.account);
-        let former = store.operation_template(account, operation.template, former).await?;
-        let is_other = |content: &str| {
-            subject.template.as_ref().is_some_and(|it| it.template.content() != content)
-        };
-        let former = former.filter(|it| is_other(it.template.content()));
-        Ok(former.and_then(|former| document::wanted(&former.template, category)))
     }
 }

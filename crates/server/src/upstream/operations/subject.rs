@@ -1,13 +1,9 @@
 //! What an operation is about: the template at the version of the operation, and what the mirror
 //! shows of it.
 
-use galley_domain::{
-    rulebook::Category,
-    template::sample,
-    upstream::{
-        CallFailure, CallKind, RemoteTemplate,
-        content::{document_key, version_key},
-    },
+use galley_domain::upstream::{
+    CallFailure, CallKind, Operation, OperationState, RemoteTemplate,
+    content::{ContentMatch, VersionContent},
 };
 use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
@@ -18,6 +14,9 @@ use crate::upstream::session::{Session, SyncError};
 
 /// How many versions are compared with a template at the provider to learn whether Galley has made it.
 const MAX_COMPARED_VERSIONS: u64 = 20;
+
+/// How many operations before a delete are searched for the create.
+const MAX_EARLIER_OPERATIONS: usize = 1_000;
 
 /// How old the last look at a template may be before an edit replaces its content.
 const MAX_ROW_AGE: SignedDuration = SignedDuration::from_mins(1);
@@ -90,7 +89,7 @@ impl Session {
     }
 
     /// Whether a template that was found by its name is the one of the operation: no other template of
-    /// the account has it, and it has the content of one of the versions.
+    /// the account has it, and it shows all of one of the versions, or what a create may have made.
     pub(super) async fn is_own(
         &self,
         operation: &StoredOperation,
@@ -101,17 +100,34 @@ impl Session {
         if let Some(owner) = row.and_then(|row| row.template) {
             return Ok(owner == operation.template);
         }
-        let Some(key) = found.document.as_deref().and_then(document_key) else { return Ok(false) };
+        let Some(document) = &found.document else { return Ok(false) };
+        let may_be_made = self.may_be_created(operation).await?;
         let oldest = operation.version.saturating_sub(MAX_COMPARED_VERSIONS).max(1);
         for version in (oldest..=operation.version).rev() {
             let stored = store.operation_template(account, operation.template, version).await?;
             let stored = stored.filter(|it| it.state.version == version);
-            let content = stored.as_ref().map(|it| it.template.content());
-            if content.and_then(|it| version_key(&found.category, it)) == Some(key) {
-                return Ok(true);
+            let own = stored.as_ref().map(|it| VersionContent::of(&it.template));
+            match own.map(|own| own.compare(document)) {
+                Some(ContentMatch::Equal) => return Ok(true),
+                Some(ContentMatch::Alike) if may_be_made => return Ok(true),
+                _ => {}
             }
         }
         Ok(false)
+    }
+
+    /// Whether an earlier operation of the template may have created one that was never seen.
+    async fn may_be_created(&self, operation: &StoredOperation) -> Result<bool, SyncError> {
+        let (store, account) = (&self.context.store, self.connection.account);
+        if !store.mirror_of(account, vec![operation.template]).await?.is_empty() {
+            return Ok(false);
+        }
+        let earlier = store.operations(account, Some(operation.id), MAX_EARLIER_OPERATIONS).await?;
+        let has_made = |it: &StoredOperation| {
+            let Operation { kind, state, unknown_calls, .. } = it.operation;
+            kind.is_submission() && (state == OperationState::Done || unknown_calls > 0)
+        };
+        Ok(earlier.iter().any(|it| it.template == operation.template && has_made(it)))
     }
 
     /// Finds the template of a deleted one at the provider, which the mirror does not have.
@@ -133,25 +149,6 @@ impl Session {
 /// Whether a look is recent enough to rely on. One of the future is not: the clock was set back.
 fn is_recent(observed_at: Timestamp, now: Timestamp) -> bool {
     (SignedDuration::ZERO..MAX_ROW_AGE).contains(&now.duration_since(observed_at))
-}
-
-/// The category that an edit has to change, because the provider shows another one.
-pub(super) fn changed_category(
-    template: &StoredTemplate,
-    row: &MirroredTemplate,
-) -> Option<Category> {
-    let own = template.template.category();
-    Category::parse(&row.category).filter(|shown| *shown != own).map(|_| own)
-}
-
-/// Whether the provider has the content of a version, so that nothing has to be sent. Samples are not
-/// shown as they were sent: content with samples is always sent.
-pub(super) fn is_same(template: &StoredTemplate, row: &MirroredTemplate) -> bool {
-    let content = template.template.content();
-    row.content_key.is_some()
-        && row.content_key == version_key(&row.category, content)
-        && changed_category(template, row).is_none()
-        && sample::referenced_names(content).next().is_none()
 }
 
 #[cfg(test)]

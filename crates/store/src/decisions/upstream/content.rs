@@ -8,8 +8,6 @@ use galley_domain::{
 
 use crate::SampleLink;
 
-pub(super) use galley_domain::upstream::content::{document_key, version_key};
-
 /// The members that are not part of the content, because a template has them in columns.
 const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];
 
@@ -46,7 +44,14 @@ impl KeptSamples {
 
 #[cfg(test)]
 mod tests {
-    use galley_domain::{id::AccountId, upstream::RemoteId};
+    use galley_domain::{
+        id::AccountId,
+        rulebook::Category,
+        upstream::{
+            RemoteId,
+            content::{ContentMatch, VersionContent},
+        },
+    };
 
     use super::*;
 
@@ -67,10 +72,11 @@ mod tests {
     #[test]
     fn an_imported_content_equals_its_document() {
         let content = imported_content(DOCUMENT).unwrap();
-        assert_eq!(version_key("UTILITY", &content), document_key(DOCUMENT));
-        assert!(version_key("UTILITY", "{}").is_some());
-        assert_ne!(version_key("UTILITY", "{}"), document_key(DOCUMENT));
-        assert_eq!(version_key("UTILITY", "nothing"), None);
+        let compare =
+            |content| VersionContent { category: Category::Utility, content }.compare(DOCUMENT);
+        assert_eq!(compare(&content), ContentMatch::Equal);
+        assert_eq!(compare("{}"), ContentMatch::Different);
+        assert_eq!(compare("nothing"), ContentMatch::Different);
     }
 
     #[test]
@@ -88,7 +94,8 @@ mod tests {
         let replaced = samples.in_content(content.clone(), &links);
         assert_eq!(replaced, content.replace(&kept, &sample::handle(name)));
         assert!(replaced.contains(&lost), "{replaced}");
-        assert_eq!(version_key("UTILITY", &replaced), document_key(&document));
+        let replaced = VersionContent { category: Category::Utility, content: &replaced };
+        assert_eq!(replaced.compare(&document), ContentMatch::Equal);
         assert_eq!(KeptSamples::default().in_content(content.clone(), &links), content);
     }
 }

@@ -94,8 +94,14 @@ impl MirroredTemplate {
     /// reason to read it, also if that is postponed because a read failed. One that waits for the end
     /// of the second of its last change is none yet.
     pub fn may_have_changed(&self, at: Timestamp) -> bool {
+        self.dirty_at.is_some_and(|dirty_at| dirty_at <= at) || self.has_unread_change()
+    }
+
+    /// Whether there is a reason to read the template besides a look after the second of its last
+    /// change: the status may be that of another content.
+    pub(crate) fn has_unread_change(&self) -> bool {
         let second_look = after_second(self.remote_updated_at, self.observed_at);
-        self.dirty_at.is_some_and(|dirty_at| dirty_at <= at || Some(dirty_at) != second_look)
+        self.dirty_at.is_some() && self.dirty_at != second_look
     }
 }
 

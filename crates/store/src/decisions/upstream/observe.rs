@@ -9,25 +9,28 @@
 mod local;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::{Category, WHATSAPP},
-    template::{
-        Review, Status, Template,
-        lifecycle::{Hold, State},
-        quality::Quality,
-    },
+    template::{Review, Status, Template, lifecycle::State, quality::Quality},
     upstream::{
-        RemoteTemplate, content::ContentKey, failure::PROBE_INTERVAL, sweep::SWEEPS_UNTIL_GONE,
+        RemoteTemplate,
+        content::{ContentKey, document_key},
+        failure::PROBE_INTERVAL,
+        sweep::SWEEPS_UNTIL_GONE,
     },
 };
 use jiff::Timestamp;
 
-use self::local::Seen;
-pub(crate) use self::local::{LocalChange, OWN_APPROVALS, UNSENT};
+use self::{local::Seen, versions::VersionMatch};
+pub(crate) use self::{
+    local::{LocalChange, OWN_APPROVALS, UNSENT},
+    versions::FormerVersion,
+};
 use super::{
-    content::{KeptSamples, document_key, imported_content, version_key},
+    content::{KeptSamples, imported_content},
     hints::{after_second, postponed_to, unsettled},
 };
 use crate::{
@@ -41,8 +44,13 @@ use crate::{
 pub(crate) enum Source {
     /// A page of the sweep with this number.
     Page(u64),
-    /// A read of the template, for the reason to read it that was known before.
-    Read(Option<Timestamp>),
+    /// A read of the template.
+    Read {
+        /// The reason to read it that was known before.
+        asked: Option<Timestamp>,
+        /// The version that it has, if a probe has found that out.
+        confirmed: Option<u64>,
+    },
 }
 
 /// An observation, and what is stored about the same template.
@@ -62,15 +70,6 @@ pub(crate) struct Observation<'a> {
     pub(crate) seen_at: Timestamp,
     /// When the observation is recorded: what changes in the account changes then.
     pub(crate) at: Timestamp,
-}
-
-/// Which version of the account's template has the content of the provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum VersionMatch {
-    Version(u64),
-    None,
-    /// The former versions have to be searched.
-    AmongFormer,
 }
 
 /// What an observation changes.
@@ -161,13 +160,15 @@ impl<'a> Observation<'a> {
     }
 
     /// Whether the content of the observation is known: it has a document, or nothing has changed
-    /// since the last one.
+    /// since the last one. A deleted template needs none.
     fn is_settled(&self) -> bool {
         let is_unchanged = || {
             let before = self.before.filter(|before| before.content_key.is_some());
             before.is_some_and(|before| before.dirty_at.is_none()) && !self.has_new_header()
         };
-        self.remote.document.is_some() || matches!(self.source, Source::Read(_)) || is_unchanged()
+        let is_deleted =
+            || self.remote.status.is_deleted() && matches!(self.source, Source::Read { .. });
+        self.remote.document.is_some() || is_unchanged() || is_deleted()
     }
 
     /// The account's template, if the observation is about it: a template that the provider has
@@ -185,39 +186,13 @@ impl<'a> Observation<'a> {
         self.local().map(|local| local.id).or(self.deleting).or_else(former)
     }
 
-    /// The version with the content of the provider, as far as the newest version and the row before
-    /// tell.
-    fn version_match(&self) -> VersionMatch {
-        let (Some(local), Some(key)) = (self.local(), self.content_key()) else {
-            return VersionMatch::None;
-        };
-        if version_key(&self.remote.category, local.template.content()) == Some(key) {
-            return VersionMatch::Version(local.state.version);
-        }
-        // Versions do not change: the same content has the same version as before.
-        let before = self.before.filter(|before| before.content_key == Some(key));
-        match before.filter(|before| before.template == Some(local.id)) {
-            Some(before) => before.version.map_or(VersionMatch::None, VersionMatch::Version),
-            None => VersionMatch::AmongFormer,
-        }
-    }
-
-    /// Whether [`decide`](Self::decide) needs the former versions of the account's template.
-    pub(crate) fn wants_former_versions(&self) -> bool {
-        self.version_match() == VersionMatch::AmongFormer
-    }
-
     /// Decides. `former` are the former versions of the account's template, newest first, if they are
     /// wanted.
-    pub(crate) fn decide(&self, former: &[(u64, String)]) -> Observed {
+    pub(crate) fn decide(&self, former: &[FormerVersion]) -> Observed {
         let content_key = self.content_key();
-        let is_match = |content: &str| version_key(&self.remote.category, content) == content_key;
-        let version = match self.version_match() {
+        let version = match self.version_match(Some(former)) {
             VersionMatch::Version(version) => Some(version),
-            VersionMatch::None => None,
-            VersionMatch::AmongFormer => {
-                former.iter().find(|(_, content)| is_match(content)).map(|(number, _)| *number)
-            }
+            VersionMatch::None | VersionMatch::AmongFormer => None,
         };
         let mut row = self.row(content_key, version);
         let is_changed = self.is_changed(&row);
@@ -239,7 +214,7 @@ impl<'a> Observation<'a> {
         let Self { remote, before, seen_at, .. } = *self;
         let dirty_at = before.and_then(|before| before.dirty_at);
         let dirty_at = match self.source {
-            Source::Read(asked) => {
+            Source::Read { asked, .. } => {
                 let open = unsettled(dirty_at, asked);
                 open.or_else(|| self.second_look(asked))
             }
@@ -254,6 +229,10 @@ impl<'a> Observation<'a> {
             }
             Source::Page(_) => Some(dirty_at.unwrap_or(seen_at)),
         };
+        let content_at = match before {
+            Some(before) if !self.is_settled() => before.remote_updated_at,
+            _ => remote.updated_at,
+        };
         MirroredTemplate {
             id: remote.id.clone(),
             template: self.linked(),
@@ -264,15 +243,20 @@ impl<'a> Observation<'a> {
             correct_category: remote.correct_category.clone(),
             quality: remote.quality,
             reason: remote.rejected_reason.clone(),
-            remote_updated_at: remote.updated_at,
+            remote_updated_at: content_at,
             content_key,
             version,
+            // If it shows neither that version nor what it showed before, another author has edited it.
+            sent_version: before
+                .filter(|it| it.content_key == content_key && it.remote_updated_at == content_at)
+                .and_then(|it| it.sent_version)
+                .filter(|it| Some(*it) != version),
             drifted: before.is_some_and(|before| before.drifted),
             observed_at: seen_at,
             changed_at: before.map_or(seen_at, |before| before.changed_at),
             sweep: match self.source {
                 Source::Page(sweep) => sweep,
-                Source::Read(_) => before.map_or(0, |before| before.sweep),
+                Source::Read { .. } => before.map_or(0, |before| before.sweep),
             },
             missing: 0,
             gone_at: None,
@@ -282,16 +266,17 @@ impl<'a> Observation<'a> {
     }
 
     /// When the template is to be looked at once more, because it may have been seen in the second of its
-    /// last change. If that look was asked for by the one before, the provider may show the time of now as
+    /// last change, or because the read has shown no content, as one that has failed. If that look was asked for by the one before, the provider may show the time of now as
     /// that of the change: then the next one waits as after a read that has failed.
     fn second_look(&self, asked: Option<Timestamp>) -> Option<Timestamp> {
+        let later = || self.seen_at.checked_add(PROBE_INTERVAL).map(postponed_to).ok();
+        if !self.is_settled() {
+            return later();
+        }
         let next = after_second(self.remote.updated_at, self.seen_at)?;
         let before = self.before.and_then(|it| after_second(it.remote_updated_at, it.observed_at));
         let is_again = before.is_some_and(|before| unsettled(Some(before), asked).is_none());
-        if !is_again {
-            return Some(next);
-        }
-        self.seen_at.checked_add(PROBE_INTERVAL).map(postponed_to).ok()
+        if is_again { later() } else { Some(next) }
     }
 
     fn is_changed(&self, row: &MirroredTemplate) -> bool {
@@ -319,6 +304,8 @@ impl<'a> Observation<'a> {
                 before.template == Some(local.id) && before.content_key.is_some()
             }),
             is_new_drift: is_drifted && !was_drifted,
+            is_category_unsent: version.is_some_and(|version| version != local.state.version)
+                && self.before.is_some_and(|before| before.category == self.remote.category),
         };
         observed.change = LocalChange::followed(self.account, local, self.remote, seen, self.at);
     }
@@ -347,11 +334,7 @@ impl<'a> Observation<'a> {
         let remote = self.remote;
         let [name, language] = [&remote.name, &remote.language].map(|text| without_nul(text));
         let shown = remote.status.state();
-        let newest_status = shown.version_status.unwrap_or(match shown.hold {
-            // It was reviewed once, and does not wait for a review.
-            Some(Hold::Archived | Hold::Disabled) => Status::Approved,
-            Some(Hold::Paused) | None => Status::Pending,
-        });
+        let newest_status = shown.version_status.unwrap_or(Status::Pending);
         let state = State {
             version: 1,
             newest_status,

@@ -138,10 +138,16 @@ impl StoredOperation {
         Self { operation, sent_at, updated_at: at, ..self.clone() }
     }
 
-    /// The operation when its call or its probe begins, if one of them is due.
-    pub(crate) fn begun(&self, at: Timestamp) -> Option<Self> {
-        let next = self.operation.begin(at).or_else(|| self.operation.begin_probe(at))?;
-        Some(self.moved(next, at))
+    /// The operation when its call or its probe begins, if one of them is due. `rows` are those of the
+    /// template in the mirror: a call replaces what they show. What was changed at the provider is
+    /// replaced only if a person has decided that, not because a call begins.
+    pub(crate) fn begun(&self, rows: &[MirroredTemplate], at: Timestamp) -> Option<Self> {
+        if let Some(call) = self.operation.begin(at) {
+            let shown = rows.iter().find(|row| row.is_present() && !row.drifted);
+            let replaces = shown.map_or(self.replaces, |row| row.content_key);
+            return Some(Self { replaces, ..self.moved(call, at) });
+        }
+        Some(self.moved(self.operation.begin_probe(at)?, at))
     }
 
     /// Whether it has deleted the template at the provider.
@@ -201,14 +207,16 @@ impl TemplateIdentity {
     }
 }
 
-/// The row of the mirror after a call. `rows` are those of the template, the current one first. A
-/// created or edited template has to be read, so that its content is compared.
+/// The row of the mirror after a call that sent this version. `rows` are those of the template, the
+/// current one first. A created or edited template has to be read, so that its content is compared.
 pub(crate) fn called(
     done: &CallDone,
+    version: u64,
     rows: &[MirroredTemplate],
     local: Option<&TemplateIdentity>,
     at: Timestamp,
 ) -> Option<MirroredTemplate> {
+    let sent_version = Some(version);
     let dirty = |row: MirroredTemplate| {
         let dirty_at = Some(next_dirty(row.dirty_at, at));
         Some(MirroredTemplate { dirty_at, ..row })
@@ -216,10 +224,13 @@ pub(crate) fn called(
     match done {
         CallDone::Created(created) => {
             let known = rows.iter().find(|row| row.id == created.id).cloned();
-            dirty(known.or_else(|| Some(new_row(created, local?, at)))?)
+            let row = known.or_else(|| Some(new_row(created, local?, at)))?;
+            dirty(MirroredTemplate { sent_version, ..row })
         }
         // The provider has taken the content of the account; the read tells if that is not so.
-        CallDone::Edited => dirty(MirroredTemplate { drifted: false, ..rows.first()?.clone() }),
+        CallDone::Edited => {
+            dirty(MirroredTemplate { sent_version, drifted: false, ..rows.first()?.clone() })
+        }
         CallDone::Deleted => Some(MirroredTemplate {
             template: None,
             gone_at: Some(at),
@@ -246,6 +257,7 @@ fn new_row(created: &Created, local: &TemplateIdentity, at: Timestamp) -> Mirror
         remote_updated_at: None,
         content_key: None,
         version: None,
+        sent_version: None,
         drifted: false,
         observed_at: at,
         changed_at: at,

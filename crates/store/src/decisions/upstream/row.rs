@@ -10,7 +10,7 @@ use crate::{MirrorCounts, MirroredTemplate, StoreError, ToRead, stored_row::Stor
 
 /// The columns that [`mirrored`] reads.
 pub(crate) const MIRROR_COLUMNS: &str = "remote_id, template_id, name, language, status, category, \
-     correct_category, quality, reason, remote_updated_at, content_key, version, drifted, \
+     correct_category, quality, reason, remote_updated_at, content_key, version, sent_version, drifted, \
      observed_at, changed_at, sweep, missing, gone_at, dirty_at, info";
 
 /// A row of the mirror.
@@ -29,6 +29,7 @@ pub(crate) fn mirrored(row: &impl StoredRow) -> Result<MirroredTemplate, StoreEr
         remote_updated_at: row.optional_timestamp("remote_updated_at")?,
         content_key: row.optional("content_key", |key: Vec<u8>| key.try_into().ok())?,
         version: row.optional("version", |version: i64| u64::try_from(version).ok())?,
+        sent_version: row.optional("sent_version", |version: i64| u64::try_from(version).ok())?,
         drifted: row.value("drifted")?,
         observed_at: row.timestamp("observed_at")?,
         changed_at: row.timestamp("changed_at")?,

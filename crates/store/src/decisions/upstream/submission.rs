@@ -165,6 +165,10 @@ fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAct
     }
     match provided.present() {
         None => Err("The provider does not have the template."),
+        // The status may be that of a later content than the document.
+        Some(row) if row.has_unread_change() => {
+            Err("The content at the provider has to be read first. Try again in a minute.")
+        }
         Some(row) if row.drifted => Ok(PlannedAction::Accept(Box::new(row.clone()))),
         Some(row) if is_category_held(stored) => {
             Ok(PlannedAction::AcceptCategory(Box::new(row.clone())))
@@ -244,7 +248,7 @@ pub(crate) fn acted(changed: ChangeOutcome) -> UpstreamActionOutcome {
 impl MirroredTemplate {
     /// The row after a person has made its content this version.
     pub(crate) fn accepted_as(&self, version: u64) -> Self {
-        Self { version: Some(version), drifted: false, ..self.clone() }
+        Self { version: Some(version), sent_version: None, drifted: false, ..self.clone() }
     }
 }
 

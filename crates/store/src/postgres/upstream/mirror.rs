@@ -135,8 +135,8 @@ pub(super) async fn to_read(
 const WRITE: &str = "INSERT INTO upstream_template (account_id, remote_id, template_id, name, \
      language, status, category, correct_category, quality, reason, remote_updated_at, document, \
      content_key, version, drifted, observed_at, changed_at, sweep, missing, gone_at, dirty_at, \
-     info) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-     $18, $19, $20, $21, $22) ON CONFLICT (account_id, remote_id) DO UPDATE SET \
+     info, sent_version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+     $16, $17, $18, $19, $20, $21, $22, $23) ON CONFLICT (account_id, remote_id) DO UPDATE SET \
      template_id = excluded.template_id, name = excluded.name, language = excluded.language, \
      status = excluded.status, category = excluded.category, \
      correct_category = excluded.correct_category, quality = excluded.quality, \
@@ -145,7 +145,8 @@ const WRITE: &str = "INSERT INTO upstream_template (account_id, remote_id, templ
      content_key = excluded.content_key, version = excluded.version, drifted = excluded.drifted, \
      observed_at = excluded.observed_at, changed_at = excluded.changed_at, \
      sweep = excluded.sweep, missing = excluded.missing, gone_at = excluded.gone_at, \
-     dirty_at = excluded.dirty_at, info = excluded.info";
+     dirty_at = excluded.dirty_at, info = excluded.info, \
+     sent_version = excluded.sent_version";
 
 /// Writes a row with the commit; without a document, the one before stays.
 pub(super) fn write(
@@ -178,6 +179,7 @@ pub(super) fn write(
         row.gone_at.map(millis),
         row.dirty_at.map(millis),
         row.info,
+        row.sent_version.map(key),
     ];
     transaction.defer(WRITE, values);
 }

@@ -16,17 +16,14 @@ use crate::{
         create::{created, created_event},
         stored_bytes::version_bytes,
         upstream::{
-            Deleting, Import, LocalChange, Observation, Observed, Source, absent, postponed,
+            Deleting, FormerVersion, Import, LocalChange, Observation, Observed, Source, absent,
+            postponed,
         },
     },
     encoding::{LookupKeys, unique_key_hash},
     postgres::{
-        columns::{get, key, number},
-        events,
-        ids::IdGenerator,
-        media, template_state, templates,
-        transaction::Transaction,
-        upsert,
+        columns::key, events, ids::IdGenerator, media, template_state, templates,
+        transaction::Transaction, upsert,
     },
 };
 
@@ -77,7 +74,7 @@ impl<'a> Recorder<'a> {
         let before = self.rows.get(&remote.id);
         let is_new_to_sweep = match source {
             Source::Page(sweep) => before.is_none_or(|before| before.sweep != sweep),
-            Source::Read(_) => false,
+            Source::Read { .. } => false,
         };
         let unique_key = unique_key_hash(&Observation::unique_key(account, remote));
         let local = templates::with_unique_key(transaction, account, &unique_key).await?;
@@ -165,11 +162,13 @@ async fn create(
 async fn former_versions(
     transaction: &Transaction,
     id: TemplateId,
-) -> Result<Vec<(u64, String)>, StoreError> {
-    let statement = "SELECT version, content FROM former_version WHERE template_id = $1 \
-                     ORDER BY version DESC";
-    let rows = transaction.query(statement, &[&key(id.get())]).await?;
-    rows.iter().map(|row| Ok((number(row, 0)?, get(row, 1)?))).collect()
+) -> Result<Vec<FormerVersion>, StoreError> {
+    let statement = format!(
+        "SELECT {} FROM former_version WHERE template_id = $1 ORDER BY version DESC",
+        FormerVersion::COLUMNS
+    );
+    let rows = transaction.query(&statement, &[&key(id.get())]).await?;
+    rows.iter().map(FormerVersion::read).collect()
 }
 
 pub(super) async fn write_change(
@@ -194,7 +193,8 @@ pub(super) async fn record_read(
     }
     let templates = std::slice::from_ref(&read.template);
     let mut recorder = Recorder::new(transaction, ids, fence.account, templates).await?;
-    let (source, times) = (Source::Read(read.asked), (read.seen_at, at));
+    let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+    let times = (read.seen_at, at);
     recorder.record(transaction, &read.template, source, times).await?;
     Ok(Fenced::Done(()))
 }

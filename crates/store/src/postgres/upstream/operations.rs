@@ -294,7 +294,7 @@ pub(super) async fn write(
 ) -> Result<(), StoreError> {
     let update = "UPDATE upstream_operation SET state = $2, held_reason = $3, held_until = $4, \
                   attempts = $5, error = $6, sent_at = $7, updated_at = $8, \
-                  unknown_calls = $9 WHERE id = $1";
+                  unknown_calls = $9, replaces = $10 WHERE id = $1";
     let values: Values<'_> = &[
         &key(operation.id),
         &operation.operation.state.as_str(),
@@ -305,6 +305,7 @@ pub(super) async fn write(
         &operation.sent_at.map(millis),
         &millis(operation.updated_at),
         &i64::from(operation.operation.unknown_calls),
+        &operation.replaces.map(|key| key.to_vec()),
     ];
     transaction.execute(update, values).await.map(drop)
 }

@@ -136,13 +136,15 @@ pub(super) fn write(
             "INSERT INTO upstream_template (account_id, remote_id, template_id, name, language, \
              status, category, correct_category, quality, reason, remote_updated_at, document, \
              content_key, version, drifted, observed_at, changed_at, sweep, missing, gone_at, \
-             dirty_at, info) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-             ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) ON CONFLICT (account_id, remote_id) \
+             dirty_at, info, sent_version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+             ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23) \
+             ON CONFLICT (account_id, remote_id) \
              DO UPDATE SET template_id = ?3, name = ?4, language = ?5, status = ?6, \
              category = ?7, correct_category = ?8, quality = ?9, reason = ?10, \
              remote_updated_at = ?11, document = coalesce(?12, document), content_key = ?13, \
              version = ?14, drifted = ?15, observed_at = ?16, changed_at = ?17, sweep = ?18, \
-             missing = ?19, gone_at = ?20, dirty_at = ?21, info = ?22",
+             missing = ?19, gone_at = ?20, dirty_at = ?21, info = ?22, \
+             sent_version = ?23",
         )?
         .execute(params![
             key(account.get()),
@@ -167,6 +169,7 @@ pub(super) fn write(
             row.gone_at.map(millis),
             row.dirty_at.map(millis),
             row.info,
+            row.sent_version.map(key),
         ])?;
     Ok(())
 }

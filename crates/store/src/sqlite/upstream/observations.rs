@@ -12,14 +12,12 @@ use crate::{
     Absence, Fence, Fenced, ReadRecord, StoreError, StoredTemplate,
     decisions::{
         create::{created, created_event},
-        upstream::{Deleting, LocalChange, Observation, Observed, Source, absent, postponed},
+        upstream::{
+            Deleting, FormerVersion, LocalChange, Observation, Observed, Source, absent, postponed,
+        },
     },
     encoding::{LookupKeys, unique_key_hash},
-    sqlite::{
-        columns::{key, number},
-        events, media, template_state, templates,
-        writer::Batch,
-    },
+    sqlite::{columns::key, events, media, template_state, templates, writer::Batch},
 };
 
 /// The templates that the account has deleted and the provider is yet to delete.
@@ -57,7 +55,7 @@ pub(super) fn record(
     let before = mirror::one(connection, account, &remote.id)?;
     let is_new_to_sweep = match source {
         Source::Page(sweep) => before.as_ref().is_none_or(|before| before.sweep != sweep),
-        Source::Read(_) => false,
+        Source::Read { .. } => false,
     };
     let local = local(batch, account, remote)?;
     let is_superseded = match &local {
@@ -123,14 +121,15 @@ fn local(
 fn former_versions(
     connection: &Connection,
     id: TemplateId,
-) -> Result<Vec<(u64, String)>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT version, content FROM former_version WHERE template_id = ?1 ORDER BY version DESC",
-    )?;
+) -> Result<Vec<FormerVersion>, StoreError> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {} FROM former_version WHERE template_id = ?1 ORDER BY version DESC",
+        FormerVersion::COLUMNS
+    ))?;
     let mut rows = query.query([key(id.get())])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push((number(row, 0)?, row.get(1)?));
+        found.push(FormerVersion::read(row)?);
     }
     Ok(found)
 }
@@ -152,7 +151,8 @@ pub(super) fn record_read(
         return Ok(Fenced::LeaseLost);
     }
     let deleting = deleting(batch.connection(), fence.account)?;
-    let (source, times) = (Source::Read(read.asked), (read.seen_at, at));
+    let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+    let times = (read.seen_at, at);
     record(batch, fence.account, &read.template, source, &deleting, times)?;
     Ok(Fenced::Done(()))
 }

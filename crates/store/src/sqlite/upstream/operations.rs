@@ -306,7 +306,7 @@ pub(super) fn write(
         .prepare_cached(
             "UPDATE upstream_operation SET state = ?2, held_reason = ?3, held_until = ?4, \
              attempts = ?5, error = ?6, sent_at = ?7, updated_at = ?8, \
-             unknown_calls = ?9 WHERE id = ?1",
+             unknown_calls = ?9, replaces = ?10 WHERE id = ?1",
         )?
         .execute(params![
             key(operation.id),
@@ -318,6 +318,7 @@ pub(super) fn write(
             operation.sent_at.map(millis),
             millis(operation.updated_at),
             operation.operation.unknown_calls,
+            operation.replaces,
         ])?;
     Ok(())
 }

@@ -40,6 +40,9 @@ pub(super) struct Seen {
     pub(super) is_known: bool,
     /// Whether the content differs since now.
     pub(super) is_new_drift: bool,
+    /// Whether the provider shows a former version in the category that it had before: the category of
+    /// the newest version is an edit that was not sent yet.
+    pub(super) is_category_unsent: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -79,7 +82,11 @@ impl LocalChange {
         let mut change = Changing::new(account, local, at);
         let is_decided = is_decided_by_provider(local, seen);
         let next = next_state(local, remote, seen.matched, is_decided);
-        let category = NextCategory::new(local, remote);
+        let category = if seen.is_category_unsent {
+            NextCategory { category: local.template.category(), previous: local.previous_category }
+        } else {
+            NextCategory::new(local, remote)
+        };
         change.version(next, remote, seen, is_decided);
         let held_because = category.hold_reason(local.template.allow_category_change());
         if held_because.is_none() {
@@ -105,7 +112,7 @@ impl LocalChange {
         at: Timestamp,
     ) -> Option<Self> {
         let matched = Some(local.state.version);
-        let seen = Seen { matched, is_known: true, is_new_drift: false };
+        let seen = Seen { matched, is_known: true, is_new_drift: false, is_category_unsent: false };
         Self::followed(account, local, &observed(row), seen, at)
     }
 
@@ -213,10 +220,10 @@ fn observed(row: &MirroredTemplate) -> RemoteTemplate {
 }
 
 /// Whether the provider has decided on the newest version. It has not if the version was approved before
-/// the account was connected, or is not sent yet.
+/// the account was connected to it, or is not sent yet.
 fn is_decided_by_provider(local: &StoredTemplate, seen: Seen) -> bool {
     let is_approved = local.state.approved_version == Some(local.state.version);
-    local.decided_by == Some(Actor::Service) || (seen.is_known && is_approved)
+    seen.is_known && (local.decided_by == Some(Actor::Service) || is_approved)
 }
 
 /// The state of a template that the provider shows, if the version `matched` has its content.
@@ -296,8 +303,8 @@ impl NextCategory {
 struct Changing {
     account: AccountId,
     changed: ChangedTemplate,
-    /// Whether the newest version was decided on before.
-    is_decided: bool,
+    /// Who decided on the newest version before.
+    decided_by: Option<Actor>,
     events: Vec<ObservedEvent>,
 }
 
@@ -315,7 +322,7 @@ impl Changing {
             text: None,
             at,
         };
-        Self { account, changed, is_decided: local.decided_by.is_some(), events: Vec::new() }
+        Self { account, changed, decided_by: local.decided_by, events: Vec::new() }
     }
 
     fn event(&mut self, kind: EventType, reason: Option<String>) {
@@ -331,7 +338,11 @@ impl Changing {
         if !is_about_newest && is_decided && is_approved {
             // The version stays known as a decided one, although another content replaces it.
             let decision = NewDecision::Made(None);
-            self.changed.decision = Some(decision).filter(|_| !self.is_decided);
+            self.changed.decision = Some(decision).filter(|_| self.decided_by.is_none());
+        }
+        if !is_about_newest && !seen.is_known && self.decided_by == Some(Actor::Service) {
+            // A former provider has decided on it, or this one on a template that it has no more.
+            self.changed.decision = Some(NewDecision::Withdrawn);
         }
         self.changed.state = State { hold: before.hold, ..next };
         let is_newly_live =

@@ -1,8 +1,14 @@
 //! Every status of the provider after every state of a template.
 
-use galley_domain::{document::Document, template::lifecycle::EventType, upstream::RemoteStatus};
+use galley_domain::{
+    document::Document,
+    template::lifecycle::{EventType, Hold},
+    upstream::RemoteStatus,
+};
 
 use super::*;
+
+mod unsent;
 
 const STATUSES: [&str; 11] = [
     "APPROVED",
@@ -76,6 +82,12 @@ fn states() -> Vec<State> {
     states
 }
 
+const READ: Source = Source::Read { asked: None, confirmed: None };
+
+fn former() -> FormerVersion {
+    FormerVersion { number: 1, category: Category::Utility, content: content("former") }
+}
+
 fn observe(
     remote: &RemoteTemplate,
     before: Option<&MirroredTemplate>,
@@ -93,7 +105,7 @@ fn observe(
         seen_at: time(10),
         at: time(10),
     };
-    observation.decide(&[(1, content("former"))])
+    observation.decide(&[former()])
 }
 
 /// The template after an observation.
@@ -110,7 +122,7 @@ fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
         for status in STATUSES {
             for text in ["mine", "former", "foreign"] {
                 let remote = remote(status, text);
-                let observed = observe(&remote, None, Some(&local), Source::Read(None));
+                let observed = observe(&remote, None, Some(&local), READ);
                 let next = after(&local, &observed);
                 let case = format!("{state:?} {status} {text}: {next:?}");
                 let shown = remote.status.state();
@@ -137,7 +149,7 @@ fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
                 }
                 // The same observation again changes nothing.
                 let row = &observed.row;
-                let again = observe(&remote, Some(row), Some(&next), Source::Read(None));
+                let again = observe(&remote, Some(row), Some(&next), READ);
                 assert_eq!(again.change, None, "{case}");
                 assert_eq!((&again.row, again.is_changed), (row, false), "{case}");
             }
@@ -154,19 +166,19 @@ fn a_version_that_the_provider_has_decided_on_keeps_the_status_there_after_drift
         hold: None,
     };
     let local = stored(state);
-    let equal = observe(&remote("APPROVED", "mine"), None, Some(&local), Source::Read(None)).row;
+    let equal = observe(&remote("APPROVED", "mine"), None, Some(&local), READ).row;
     let pending = remote("PENDING", "foreign");
-    let edited = observe(&pending, Some(&equal), Some(&local), Source::Read(None));
+    let edited = observe(&pending, Some(&equal), Some(&local), READ);
     let decision = edited.change.as_ref().and_then(|it| it.changed.decision.clone());
     assert_eq!(decision, Some(NewDecision::Made(None)), "the provider had approved it");
     let local = StoredTemplate { decided_by: Some(Actor::Service), ..after(&local, &edited) };
     assert_eq!(local.state.newest_status, Status::Pending);
     let rejected = remote("REJECTED", "foreign");
-    let rejected = observe(&rejected, Some(&edited.row), Some(&local), Source::Read(None));
+    let rejected = observe(&rejected, Some(&edited.row), Some(&local), READ);
     let local = after(&local, &rejected);
     assert_eq!(local.state.newest_status, Status::Pending, "another content was rejected");
     let approved = remote("APPROVED", "foreign");
-    let approved = observe(&approved, Some(&rejected.row), Some(&local), Source::Read(None));
+    let approved = observe(&approved, Some(&rejected.row), Some(&local), READ);
     let local = after(&local, &approved);
     assert_eq!(local.state.newest_status, Status::Approved);
     assert_eq!(local.state.live_version(), None);
@@ -177,12 +189,12 @@ fn a_version_that_the_provider_has_rejected_is_not_approved_with_another_content
     let state =
         State { version: 2, newest_status: Status::Pending, approved_version: None, hold: None };
     let local = stored(state);
-    let rejected = observe(&remote("REJECTED", "mine"), None, Some(&local), Source::Read(None));
+    let rejected = observe(&remote("REJECTED", "mine"), None, Some(&local), READ);
     let local = StoredTemplate { decided_by: Some(Actor::Service), ..after(&local, &rejected) };
     assert_eq!(local.state.newest_status, Status::Rejected);
     for status in ["PENDING", "APPROVED"] {
         let foreign = remote(status, "foreign");
-        let seen = observe(&foreign, Some(&rejected.row), Some(&local), Source::Read(None));
+        let seen = observe(&foreign, Some(&rejected.row), Some(&local), READ);
         assert!(seen.row.drifted);
         assert_eq!(after(&local, &seen).state, local.state, "{status}");
     }
@@ -191,7 +203,7 @@ fn a_version_that_the_provider_has_rejected_is_not_approved_with_another_content
 #[test]
 fn drift_is_told_once_and_ends_with_an_equal_content() {
     let local = stored(states()[12]);
-    let first = observe(&remote("APPROVED", "foreign"), None, Some(&local), Source::Read(None));
+    let first = observe(&remote("APPROVED", "foreign"), None, Some(&local), READ);
     assert!(first.row.drifted && first.row.version.is_none());
     let told = |observed: &Observed| {
         let change = observed.change.as_ref();
@@ -200,10 +212,10 @@ fn drift_is_told_once_and_ends_with_an_equal_content() {
     assert!(told(&first));
     let local = after(&local, &first);
     let other = remote("APPROVED", "foreign too");
-    let second = observe(&other, Some(&first.row), Some(&local), Source::Read(None));
+    let second = observe(&other, Some(&first.row), Some(&local), READ);
     assert!(second.row.drifted && !told(&second));
     let equal = remote("APPROVED", "mine");
-    let third = observe(&equal, Some(&second.row), Some(&local), Source::Read(None));
+    let third = observe(&equal, Some(&second.row), Some(&local), READ);
     assert!(!third.row.drifted && third.is_changed);
     assert_eq!(after(&local, &third).state.live_version(), Some(2));
 }
@@ -235,7 +247,7 @@ fn former_versions_are_searched_once_for_a_content() {
     let observation = |before| Observation {
         account: account(),
         remote: &remote,
-        source: Source::Read(None),
+        source: READ,
         before,
         local: Some(&local),
         is_superseded: false,
@@ -244,7 +256,7 @@ fn former_versions_are_searched_once_for_a_content() {
         at: time(10),
     };
     assert!(observation(None).wants_former_versions());
-    let row = observation(None).decide(&[(1, content("former"))]).row;
+    let row = observation(None).decide(&[former()]).row;
     assert_eq!(row.version, Some(1));
     assert!(!observation(Some(&row)).wants_former_versions());
     let other = MirroredTemplate { template: None, ..row.clone() };
@@ -297,6 +309,83 @@ fn only_counted_sweeps_and_a_read_together_make_a_template_gone() {
     }
 }
 
+/// A message with a one-time code for an app, which the provider does not show.
+fn code(app: &str) -> String {
+    format!(
+        r#"{{"components":[{{"type":"BODY"}},{{"type":"BUTTONS","buttons":[{{"type":"OTP","otp_type":"ONE_TAP","text":"Copy code","supported_apps":[{{"package_name":"{app}","signature_hash":"K8a/AINcGX7"}}]}}]}}]}}"#
+    )
+}
+
+pub(super) fn observation<'a>(
+    remote: &'a RemoteTemplate,
+    local: &'a StoredTemplate,
+    before: Option<&'a MirroredTemplate>,
+    source: Source,
+) -> Observation<'a> {
+    Observation {
+        account: account(),
+        remote,
+        source,
+        before,
+        local: Some(local),
+        is_superseded: false,
+        deleting: None,
+        seen_at: time(10),
+        at: time(10),
+    }
+}
+
+#[test]
+fn only_the_call_that_sent_a_version_tells_that_the_provider_has_what_it_does_not_show() {
+    let remote = RemoteTemplate::parse(
+        r#"{"id":"5","name":"a","language":"en","status":"APPROVED","category":"AUTHENTICATION","components":[{"type":"BODY","text":"{{1}} is your code."},{"type":"BUTTONS","buttons":[{"type":"URL","text":"Copy code","url":"https://www.whatsapp.com/otp/code/?otp_type=ONE_TAP"}]}]}"#,
+    )
+    .unwrap();
+    let state =
+        State { version: 3, newest_status: Status::Pending, approved_version: None, hold: None };
+    let mut local = stored(state);
+    #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
+    let newest = Template::restore(
+        "a".to_owned(),
+        "en".to_owned(),
+        Category::Authentication,
+        true,
+        code("third"),
+    );
+    local.template = newest;
+    let version = |number, app| FormerVersion {
+        number,
+        category: Category::Authentication,
+        content: code(app),
+    };
+    let former = [version(2, "second"), version(1, "first")];
+    let matched = |before: Option<&MirroredTemplate>, source| {
+        let observed = observation(&remote, &local, before, source).decide(&former);
+        let change = observed.change.map(|it| it.changed.state);
+        assert!(change.is_none_or(|it| it.live_version() == observed.row.version));
+        observed.row
+    };
+    let unknown = matched(None, READ);
+    assert_eq!((unknown.version, unknown.drifted), (None, true), "it may be any of them");
+    let sent = |sent_version| MirroredTemplate { sent_version, ..unknown.clone() };
+    for number in [1, 2, 3] {
+        let row = matched(Some(&sent(Some(number))), READ);
+        assert_eq!((row.version, row.sent_version), (Some(number), None));
+        let confirmed = Source::Read { asked: None, confirmed: Some(number) };
+        assert_eq!(matched(None, confirmed).version, Some(number));
+        // The same content is still that version, although others look alike.
+        assert_eq!(matched(Some(&row), READ).version, Some(number));
+        assert_eq!(matched(Some(&row), Source::Page(2)).version, Some(number));
+    }
+    // What was sent was changed at the provider before it was seen, and imitated after that.
+    let replaced = MirroredTemplate { content_key: Some([7; 32]), ..sent(Some(3)) };
+    let changed =
+        RemoteTemplate { document: self::remote("APPROVED", "x").document, ..remote.clone() };
+    let changed = observation(&changed, &local, Some(&replaced), READ).decide(&former).row;
+    assert_eq!((changed.version, changed.sent_version, changed.drifted), (None, None, true));
+    assert_eq!(matched(Some(&changed), READ).version, None);
+}
+
 /// A template that the provider changed in this second.
 fn updated(text: &str, second: i64) -> RemoteTemplate {
     RemoteTemplate { updated_at: Some(time(second)), ..remote("APPROVED", text) }
@@ -334,7 +423,12 @@ fn a_page_in_the_second_of_a_change_asks_for_one_more_look() {
     let header = RemoteTemplate { document: None, ..remote.clone() };
     let again = observe_at(&header, Some(&row), Source::Page(2), 10_950);
     assert_eq!(again.dirty_at, Some(time(13)), "a second page asks for none of its own");
-    let settled = observe_at(&remote, Some(&again), Source::Read(Some(time(13))), 13_001);
+    let settled = observe_at(
+        &remote,
+        Some(&again),
+        Source::Read { asked: Some(time(13)), confirmed: None },
+        13_001,
+    );
     assert_eq!(settled.dirty_at, None);
     for (source, remote) in [(Source::Page(3), &header), (Source::Page(3), &remote)] {
         assert_eq!(observe_at(remote, Some(&settled), source, 14_000).dirty_at, None);
@@ -349,7 +443,12 @@ fn a_provider_that_shows_the_time_of_now_is_not_asked_every_second() {
         looks += 1;
         let now = dirty_at.as_millisecond() + 1;
         let remote = updated("mine", dirty_at.as_second());
-        row = observe_at(&remote, Some(&row), Source::Read(Some(dirty_at)), now);
+        row = observe_at(
+            &remote,
+            Some(&row),
+            Source::Read { asked: Some(dirty_at), confirmed: None },
+            now,
+        );
     }
     assert!(looks <= 8, "{looks} looks in an hour");
 }

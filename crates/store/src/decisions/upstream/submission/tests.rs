@@ -1,5 +1,7 @@
 //! What changes of a template and people cause at the provider.
 
+use std::slice;
+
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -53,6 +55,7 @@ fn row(version: Option<u64>) -> MirroredTemplate {
         remote_updated_at: None,
         content_key: Some([7; 32]),
         version,
+        sent_version: None,
         drifted: false,
         observed_at: AT,
         changed_at: AT,
@@ -333,4 +336,30 @@ fn a_new_token_and_a_resumed_connection_release_what_waits_for_them() {
     assert_eq!(token.ended_reasons(), expected);
     assert_eq!(ConnectionChange::Resumed.ended_reasons(), expected);
     assert!(ConnectionChange::Paused.ended_reasons().is_empty());
+}
+
+#[test]
+fn a_call_notes_what_it_replaces_and_never_decides_to_replace_what_was_changed_outside() {
+    let drifted = MirroredTemplate { drifted: true, ..row(None) };
+    let gone = MirroredTemplate { gone_at: Some(AT), ..row(Some(1)) };
+    let decided = |replaces| StoredOperation {
+        replaces,
+        ..operation(OperationKind::Edit, OperationState::Queued, 0)
+    };
+    let (seen, other) = (Some([7; 32]), Some([8; 32]));
+    for (rows, before, expected) in [
+        (&[row(Some(1))][..], None, seen),
+        (&[row(Some(1))], other, seen),
+        (&[MirroredTemplate { content_key: None, ..row(Some(1)) }], other, None),
+        (slice::from_ref(&drifted), None, None),
+        (slice::from_ref(&drifted), seen, seen),
+        (&[gone], None, None),
+        (&[], None, None),
+    ] {
+        let begun = decided(before).begun(rows, AT).unwrap();
+        assert_eq!((begun.operation.state, begun.replaces), (OperationState::Sending, expected));
+        let unknown = Operation { state: OperationState::Unknown, ..begun.operation.clone() };
+        let probed = StoredOperation { operation: unknown, ..begun }.begun(&[row(None)], AT);
+        assert_eq!(probed.unwrap().replaces, expected, "a probe replaces nothing");
+    }
 }

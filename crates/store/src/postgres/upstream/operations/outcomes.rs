@@ -28,7 +28,9 @@ pub(super) async fn begin(
     let Ok(id) = i64::try_from(id) else { return Ok(Fenced::Done(None)) };
     let condition = format!("o.account_id = $1 AND o.id = $2 AND {FIRST_OPERATIONS}");
     let found = find(transaction, &condition, &[&key(fence.account.get()), &id]).await?;
-    let begun = found.first().and_then(|operation| operation.begun(at));
+    let Some(found) = found.first() else { return Ok(Fenced::Done(None)) };
+    let rows = mirror::of_template_in(transaction, fence.account, found.template).await?;
+    let begun = found.begun(&rows, at);
     if let Some(begun) = &begun {
         write(transaction, begun).await?;
     }
@@ -56,7 +58,7 @@ pub(super) async fn record_call(
     if let Ok(done) = outcome {
         let rows = mirror::of_template_in(transaction, account, before.template).await?;
         let identity = identity(transaction, account, before.template).await?;
-        if let Some(row) = called(done, &rows, identity.as_ref(), at) {
+        if let Some(row) = called(done, before.version, &rows, identity.as_ref(), at) {
             mirror::write(transaction, account, &row, None);
         }
     }
@@ -116,7 +118,7 @@ pub(super) async fn record_probe(
     let after = before.moved(next, at);
     if after.is_deleted() {
         let rows = mirror::of_template_in(transaction, fence.account, before.template).await?;
-        if let Some(row) = called(&CallDone::Deleted, &rows, None, at) {
+        if let Some(row) = called(&CallDone::Deleted, before.version, &rows, None, at) {
             mirror::write(transaction, fence.account, &row, None);
         }
     }

@@ -29,7 +29,9 @@ pub(super) fn begin(
     let Ok(id) = i64::try_from(id) else { return Ok(Fenced::Done(None)) };
     let condition = format!("o.account_id = ?1 AND o.id = ?2 AND {FIRST_OPERATIONS}");
     let found = find(connection, &condition, &[&key(fence.account.get()), &id])?;
-    let begun = found.first().and_then(|operation| operation.begun(at));
+    let Some(found) = found.first() else { return Ok(Fenced::Done(None)) };
+    let rows = mirror::of_templates(connection, fence.account, &[found.template])?;
+    let begun = found.begun(&rows, at);
     if let Some(begun) = &begun {
         write(connection, begun)?;
     }
@@ -56,7 +58,7 @@ pub(super) fn record_call(
     if let Ok(done) = outcome {
         let rows = mirror::of_templates(connection, account, &[before.template])?;
         let identity = identity(connection, account, before.template)?;
-        if let Some(row) = called(done, &rows, identity.as_ref(), at) {
+        if let Some(row) = called(done, before.version, &rows, identity.as_ref(), at) {
             mirror::write(connection, account, &row, None)?;
         }
     }
@@ -116,7 +118,7 @@ pub(super) fn record_probe(
     if after.is_deleted() {
         let connection = batch.connection();
         let rows = mirror::of_templates(connection, fence.account, &[before.template])?;
-        if let Some(row) = called(&CallDone::Deleted, &rows, None, at) {
+        if let Some(row) = called(&CallDone::Deleted, before.version, &rows, None, at) {
             mirror::write(connection, fence.account, &row, None)?;
         }
     }

@@ -1,0 +1,171 @@
+//! Versions that the provider does not have although it shows nothing else.
+
+use galley_domain::upstream::RemoteStatus;
+
+use super::*;
+
+#[test]
+fn an_edit_of_nothing_but_the_category_is_not_at_the_provider_before_it_is_sent() {
+    let state = |version, newest_status| State {
+        version,
+        newest_status,
+        approved_version: None,
+        hold: None,
+    };
+    let shown = RemoteTemplate { category: "MARKETING".to_owned(), ..remote("REJECTED", "mine") };
+    let imported = observe(&shown, None, Some(&stored(state(1, Status::Rejected))), READ).row;
+    assert_eq!((imported.version, imported.sent_version), (Some(1), None));
+    let edited = stored(state(2, Status::Pending));
+    for source in [READ, Source::Page(7)] {
+        let observed = observe(&shown, Some(&imported), Some(&edited), source);
+        assert_eq!(observed.row.version, Some(1), "{source:?}");
+        assert_eq!(observed.change.map(|it| it.changed.state), None, "{source:?}");
+    }
+    let confirmed = Source::Read { asked: None, confirmed: Some(2) };
+    assert_eq!(observe(&shown, Some(&imported), Some(&edited), confirmed).row.version, Some(2));
+}
+
+/// A message with a one-time code that has this button.
+fn code_with(button: &str) -> String {
+    format!(
+        r#"{{"category":"AUTHENTICATION","components":[{{"type":"BODY"}},{{"type":"BUTTONS","buttons":[{{{button}}}]}}]}}"#
+    )
+}
+
+#[test]
+fn a_read_from_before_the_call_tells_nothing_about_the_version_that_was_sent() {
+    let shown = |label: &str, updated_at| RemoteTemplate {
+        category: "AUTHENTICATION".to_owned(),
+        updated_at: Some(time(updated_at)),
+        document: Some(code_with(&format!(
+            r#""type":"URL","text":"{label}","url":"https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE""#
+        ))),
+        ..remote("APPROVED", "")
+    };
+    let own = |label: &str| {
+        let content =
+            code_with(&format!(r#""type":"OTP","otp_type":"COPY_CODE","text":"{label}""#));
+        content.replace(r#""category":"AUTHENTICATION","#, "")
+    };
+    let state = |version| State {
+        version,
+        newest_status: Status::Pending,
+        approved_version: Some(1),
+        hold: None,
+    };
+    #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
+    let local = |version, label: &str| {
+        let (name, language) = ("a".to_owned(), "en".to_owned());
+        let template =
+            Template::restore(name, language, Category::Authentication, true, own(label));
+        StoredTemplate { template, ..stored(state(version)) }
+    };
+    let former = |number, label: &str| FormerVersion {
+        number,
+        category: Category::Authentication,
+        content: own(label),
+    };
+    let (first, edited) = (local(1, "Kopieren"), local(2, "Copy code"));
+    let row = observation(&shown("Kopieren", -60), &first, None, READ).decide(&[]).row;
+    assert_eq!(row.version, Some(1));
+    let sent = MirroredTemplate { sent_version: Some(2), dirty_at: Some(time(9)), ..row };
+    let again = Source::Read { asked: Some(time(9)), confirmed: None };
+    // The version is still the newest one, or another one is by now.
+    for (local, former) in [
+        (&edited, vec![former(1, "Kopieren")]),
+        (&local(3, "Kopiere"), vec![former(2, "Copy code"), former(1, "Kopieren")]),
+    ] {
+        let lagging = shown("Kopieren", -60);
+        let seen = observation(&lagging, local, Some(&sent), again).decide(&former);
+        assert_eq!((seen.row.version, seen.row.sent_version), (Some(1), Some(2)));
+        assert_eq!(after(local, &seen).state.live_version(), Some(1));
+        let current = shown("Code kopieren", 9);
+        let header = RemoteTemplate { document: None, ..current.clone() };
+        let page = observation(&header, local, Some(&seen.row), Source::Page(2)).decide(&former);
+        assert!(page.to_read().is_some(), "the header tells that it is there");
+        let asked = Source::Read { asked: page.row.dirty_at, confirmed: None };
+        let still = observation(&lagging, local, Some(&page.row), asked).decide(&former).row;
+        assert_eq!((still.version, still.sent_version), (Some(1), Some(2)));
+    }
+    // Only the app was replaced: the header tells that the call was made.
+    let made = shown("Kopieren", 9);
+    let seen = observation(&made, &edited, Some(&sent), again).decide(&[former(1, "Kopieren")]);
+    assert_eq!(seen.row.version, Some(2));
+    // Another author has restored what it was before the call, so that the version is there no more.
+    let restored = shown("Kopieren", 30);
+    let other = local(2, "Send");
+    let seen = observation(&restored, &other, Some(&sent), again).decide(&[former(1, "Kopieren")]);
+    assert_eq!((seen.row.version, seen.row.sent_version), (Some(1), None));
+    // Both changes in one second: the look after it tells.
+    let both = |row: &MirroredTemplate, millisecond| {
+        let at = Timestamp::from_millisecond(millisecond).unwrap();
+        let remote = shown("Kopieren", 10);
+        let asked = Source::Read { asked: row.dirty_at, confirmed: None };
+        let seen = observation(&remote, &edited, Some(row), asked);
+        Observation { seen_at: at, at, ..seen }.decide(&[former(1, "Kopieren")]).row
+    };
+    let sent = MirroredTemplate { remote_updated_at: Some(time(10)), ..sent };
+    let in_second = both(&sent, 10_900);
+    assert_eq!((in_second.version, in_second.dirty_at), (Some(1), Some(time(13))));
+    assert_eq!(both(&in_second, 13_001).version, Some(2));
+}
+
+#[test]
+fn a_read_without_the_content_tells_no_status_of_a_version() {
+    let local = stored(State {
+        version: 2,
+        newest_status: Status::Pending,
+        approved_version: None,
+        hold: None,
+    });
+    let row = observe(&remote("PENDING", "mine"), None, Some(&local), READ).row;
+    assert_eq!(row.version, Some(2));
+    let approved = RemoteTemplate { document: None, ..remote("APPROVED", "foreign") };
+    let dirty = MirroredTemplate { dirty_at: Some(time(9)), ..row };
+    for asked in [None, Some(time(9))] {
+        let seen =
+            observe(&approved, Some(&dirty), Some(&local), Source::Read { asked, confirmed: None });
+        assert_eq!(seen.change, None);
+        assert_eq!(seen.row.status, RemoteStatus::Approved);
+        let expected = if asked.is_some() { 10 + 15 * 60 } else { 9 };
+        assert_eq!(seen.row.dirty_at, Some(time(expected)), "it is read again");
+    }
+    // What was deleted has no content to show.
+    let deleted = RemoteTemplate { document: None, ..remote("DELETED", "") };
+    let seen = observe(&deleted, Some(&dirty), Some(&local), READ);
+    assert_eq!(after(&local, &seen).state.hold, Some(Hold::Disabled));
+}
+
+#[test]
+fn the_decision_of_a_former_provider_is_none_of_this_one() {
+    let approved = State {
+        version: 1,
+        newest_status: Status::Approved,
+        approved_version: Some(1),
+        hold: None,
+    };
+    let undecided = State { newest_status: Status::Pending, approved_version: None, ..approved };
+    for before in [approved, undecided] {
+        let mut local = StoredTemplate { decided_by: Some(Actor::Service), ..stored(before) };
+        let foreign = remote("APPROVED", "foreign");
+        let mut row = None;
+        for _ in 0..2 {
+            let seen = observe(&foreign, row.as_ref(), Some(&local), READ);
+            let decision = seen.change.as_ref().and_then(|it| it.changed.decision.clone());
+            local = after(&local, &seen);
+            if decision == Some(NewDecision::Withdrawn) {
+                local.decided_by = None;
+            }
+            assert_eq!(local.state, undecided, "{before:?}");
+            row = Some(seen.row);
+        }
+    }
+}
+
+#[test]
+fn a_status_that_tells_no_decision_imports_an_undecided_version() {
+    for status in ["ARCHIVED", "DISABLED", "NOVEL"] {
+        let import = observe(&remote(status, "new"), None, None, Source::Page(1)).import.unwrap();
+        assert_eq!(import.state.newest_status, Status::Pending, "{status}");
+    }
+}

@@ -1,0 +1,157 @@
+//! Which version of the account's template the provider has.
+
+use galley_domain::{
+    rulebook::Category,
+    template::sample,
+    upstream::content::{ContentMatch, VersionContent},
+};
+
+use super::{Observation, Source, after_second};
+use crate::{MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::StoredRow};
+
+/// Which version of the account's template has the content of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VersionMatch {
+    Version(u64),
+    None,
+    /// The former versions have to be searched.
+    AmongFormer,
+}
+
+/// A former version of a template.
+#[derive(Debug)]
+pub(crate) struct FormerVersion {
+    pub(crate) number: u64,
+    pub(crate) category: Category,
+    pub(crate) content: String,
+}
+
+impl From<Version> for FormerVersion {
+    fn from(version: Version) -> Self {
+        let Version { number, category, content, .. } = version;
+        Self { number, category, content }
+    }
+}
+
+impl FormerVersion {
+    /// The columns that [`read`](Self::read) reads.
+    pub(crate) const COLUMNS: &str = "version, category, content";
+
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            number: row.number("version")?,
+            category: row.parsed("category", Category::parse)?,
+            content: row.value("content")?,
+        })
+    }
+
+    fn content(&self) -> VersionContent<'_> {
+        VersionContent { category: self.category, content: &self.content }
+    }
+}
+
+impl Observation<'_> {
+    /// Whether the provider shows a version of the account. Without a document, it shows what it showed
+    /// before.
+    fn compare(&self, version: VersionContent<'_>) -> ContentMatch {
+        match &self.remote.document {
+            Some(document) => version.compare(document),
+            None if version.is_shown_by(self.content_key()) => ContentMatch::Equal,
+            None => ContentMatch::Different,
+        }
+    }
+
+    /// The version that the provider has. Where it does not show all of a version, only the call that
+    /// sent the version tells, and the row before. `former` are the former versions, newest first, if
+    /// they are loaded.
+    pub(super) fn version_match(&self, former: Option<&[FormerVersion]>) -> VersionMatch {
+        let (Some(local), Some(key)) = (self.local(), self.content_key()) else {
+            return VersionMatch::None;
+        };
+        let newest = local.state.version;
+        let before = self.before.filter(|before| before.template == Some(local.id));
+        let sent = match self.source {
+            Source::Read { confirmed: Some(version), .. } => Some(version),
+            _ => before.filter(|it| !self.is_older_than_call(it)).and_then(|it| it.sent_version),
+        };
+        let compare_newest = || self.compare(VersionContent::of(&local.template));
+        if let Some(sent) = sent.filter(|sent| *sent != newest) {
+            let Some(former) = former else { return VersionMatch::AmongFormer };
+            let sent_match = former.iter().find(|it| it.number == sent);
+            let sent_match = sent_match.map(|it| self.compare(it.content()));
+            let is_sent = match sent_match {
+                Some(ContentMatch::Equal) => true,
+                Some(ContentMatch::Alike) => compare_newest() != ContentMatch::Equal,
+                Some(ContentMatch::Different) | None => false,
+            };
+            if is_sent {
+                return VersionMatch::Version(sent);
+            }
+        }
+        let unchanged = before.filter(|before| before.content_key == Some(key));
+        let former_version = unchanged.and_then(|it| it.version).filter(|it| *it != newest);
+        match compare_newest() {
+            // A version that was not sent yet may differ from the former one only in its category or a
+            // sample: the provider still has the former one.
+            ContentMatch::Equal
+                if sent != Some(newest)
+                    && former_version.is_some()
+                    && self.differs_beside_content(local) => {}
+            ContentMatch::Equal => return VersionMatch::Version(newest),
+            ContentMatch::Alike if sent == Some(newest) => return VersionMatch::Version(newest),
+            ContentMatch::Alike | ContentMatch::Different => {}
+        }
+        // Versions do not change: what is shown unchanged is the same version as before.
+        if let Some(before) = unchanged {
+            return before.version.map_or(VersionMatch::None, VersionMatch::Version);
+        }
+        let Some(former) = former else { return VersionMatch::AmongFormer };
+        let is_equal = |it: &&FormerVersion| self.compare(it.content()) == ContentMatch::Equal;
+        let found = former.iter().find(is_equal);
+        found.map_or(VersionMatch::None, |it| VersionMatch::Version(it.number))
+    }
+
+    /// Whether the provider shows what it showed before the last call: the same content, with the same
+    /// time of its last change. A call in the second of that one is told by the look after the second.
+    fn is_older_than_call(&self, before: &MirroredTemplate) -> bool {
+        let Some(updated_at) = self.remote.updated_at else { return false };
+        before.version != before.sent_version
+            && before.content_key == self.content_key()
+            && before.remote_updated_at == Some(updated_at)
+            && before.dirty_at != after_second(Some(updated_at), updated_at)
+    }
+
+    /// Whether the newest version has another category than the provider shows, or a sample, which no
+    /// provider shows as it was sent.
+    fn differs_beside_content(&self, local: &StoredTemplate) -> bool {
+        let shown = Category::parse(&self.remote.category);
+        shown.is_some_and(|shown| shown != local.template.category())
+            || sample::referenced_names(local.template.content()).next().is_some()
+    }
+
+    /// Whether [`decide`](Self::decide) needs the former versions of the account's template.
+    pub(crate) fn wants_former_versions(&self) -> bool {
+        self.version_match(None) == VersionMatch::AmongFormer
+    }
+}
+
+impl MirroredTemplate {
+    /// Whether the provider has the newest version of the template, so that nothing has to be sent:
+    /// it shows all of that version, or it was found to have it. Samples are not shown as they were
+    /// sent: a content with samples is always sent.
+    pub fn has_version(&self, template: &StoredTemplate) -> bool {
+        let own = VersionContent::of(&template.template);
+        let has_content =
+            self.version == Some(template.state.version) || own.is_shown_by(self.content_key);
+        has_content
+            && self.other_category(template).is_none()
+            && sample::referenced_names(own.content).next().is_none()
+    }
+
+    /// The category of the template, if the provider shows another one, so that an edit has to change
+    /// it.
+    pub fn other_category(&self, template: &StoredTemplate) -> Option<Category> {
+        let own = template.template.category();
+        Category::parse(&self.category).filter(|shown| *shown != own).map(|_| own)
+    }
+}
