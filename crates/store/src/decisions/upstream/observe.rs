@@ -8,6 +8,8 @@
 
 mod local;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 mod versions;
 

@@ -187,10 +187,10 @@ impl StoredOperation {
 /// What a row of the mirror has of the account's template, even if that is deleted: the delete at the
 /// provider finds the row.
 pub(crate) struct TemplateIdentity {
-    id: TemplateId,
-    name: String,
-    language: String,
-    category: String,
+    pub(crate) id: TemplateId,
+    pub(crate) name: String,
+    pub(crate) language: String,
+    pub(crate) category: String,
 }
 
 impl TemplateIdentity {

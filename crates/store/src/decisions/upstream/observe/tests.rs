@@ -24,11 +24,11 @@ const STATUSES: [&str; 11] = [
     "NOVEL",
 ];
 
-fn account() -> AccountId {
+pub(super) fn account() -> AccountId {
     AccountId::new(1).unwrap()
 }
 
-fn time(second: i64) -> Timestamp {
+pub(super) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn content(text: &str) -> String {
     format!(r#"{{"components":[{{"type":"BODY","text":"{text}"}}]}}"#)
 }
 
-fn remote(status: &str, text: &str) -> RemoteTemplate {
+pub(super) fn remote(status: &str, text: &str) -> RemoteTemplate {
     let document = format!(
         r#"{{"id":"5","name":"a","language":"en","status":"{status}","category":"UTILITY",{}"#,
         &content(text)[1..]
@@ -45,7 +45,7 @@ fn remote(status: &str, text: &str) -> RemoteTemplate {
     RemoteTemplate::parse(&document).unwrap()
 }
 
-fn stored(state: State) -> StoredTemplate {
+pub(super) fn stored(state: State) -> StoredTemplate {
     #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
     let template = Template::restore(
         "a".to_owned(),
