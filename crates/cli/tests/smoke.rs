@@ -48,6 +48,7 @@ mod smoke {
     #[cfg(target_os = "linux")]
     mod terminal;
     mod upstream;
+    mod upstream_generated;
     mod upstream_hooks;
     mod upstream_paging;
     mod upstream_service;

@@ -20,7 +20,9 @@ pub use failure::{
     CallFailure, CallKind, GraphErrorBody, ProviderError, Usage, classify, refused_for,
 };
 pub use hints::{Hint, HookError, read_hook, read_hook_accounts};
-pub use observation::{Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState};
+pub use observation::{
+    Created, ReadError, RemoteId, RemoteStatus, RemoteTemplate, ShownState, TemplateSource,
+};
 pub use operation::{
     CallDone, HeldReason, LostCall, Operation, OperationKind, OperationState, ProbeResult, Replaced,
 };

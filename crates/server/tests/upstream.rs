@@ -9,6 +9,7 @@ mod crashes;
 mod drift;
 mod endless_lists;
 mod first_import;
+mod generated;
 mod graph;
 mod hooks;
 mod lookups;

@@ -33,9 +33,9 @@ pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Absence, CallPermit, ConnectOutcome, ConnectionChange, ConnectionState, Degraded,
-    DegradedReason, Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate,
-    NewConnection, PageRecord, PageResult, ReadRecord, Sweep, SweepPosition, SweepReport, ToRead,
-    UpstreamConnection, UpstreamWork,
+    DegradedReason, Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter,
+    MirroredTemplate, NewConnection, PageRecord, PageResult, ReadRecord, Sweep, SweepPosition,
+    SweepReport, ToRead, UpstreamConnection, UpstreamWork,
 };
 pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,

@@ -35,9 +35,9 @@ use crate::{
     DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
     Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
     IssueTokenOutcome, LanguageSummary, Lease, LeaseState, ListQuery, ListStore, MaintenanceStore,
-    Media, MediaStore, MessageQuery, MirrorCounts, MirroredTemplate, NameConflict, NewAccount,
-    NewConnection, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate, NewUpload,
-    NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, ReadRecord,
+    Media, MediaStore, MessageQuery, MirrorCounts, MirrorFilter, MirroredTemplate, NameConflict,
+    NewAccount, NewConnection, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate,
+    NewUpload, NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, ReadRecord,
     RecordAttemptOutcome, RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay,
     ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome,
     SecretHash, Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor,
@@ -362,7 +362,7 @@ with_faults! {
         record_hints(account: AccountId, hints: Vec<Hint>, at: Timestamp) -> HintReport;
         mirror_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<MirroredTemplate>;
         mirrored(
-            account: AccountId, after: Option<RemoteId>, limit: usize
+            account: AccountId, filter: MirrorFilter, after: Option<RemoteId>, limit: usize
         ) -> Vec<MirroredTemplate>;
         mirror_counts(account: AccountId) -> MirrorCounts;
         mirrored_template(account: AccountId, id: RemoteId) -> Option<MirroredTemplate>;

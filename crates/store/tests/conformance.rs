@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot continue has failed")]
 
+#[macro_use]
 mod conformance {
+    #[macro_use]
+    mod suite;
     pub(crate) mod accounts;
     pub(crate) mod audit;
     #[cfg(feature = "postgres-suite")]
@@ -54,6 +57,7 @@ mod conformance {
     pub(crate) mod upstream_archive;
     pub(crate) mod upstream_calls;
     pub(crate) mod upstream_drift;
+    pub(crate) mod upstream_generated;
     pub(crate) mod upstream_mirror;
     pub(crate) mod upstream_operations;
     pub(crate) mod upstream_reads;
@@ -61,17 +65,6 @@ mod conformance {
     pub(crate) mod upstream_submission;
     pub(crate) mod upstream_sweeps;
     pub(crate) mod webhooks;
-}
-
-/// Turns each case into a test with a fresh store from `$fresh`.
-macro_rules! suite {
-    ($fresh:path: $($area:ident { $($case:ident),+ $(,)? })+) => {$($(
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $case() {
-            let (store, _guard) = $fresh().await;
-            crate::conformance::$area::$case(&store).await;
-        }
-    )+)+};
 }
 
 macro_rules! conformance {
@@ -330,6 +323,12 @@ macro_rules! conformance {
                 an_edit_of_drifted_content_ends_in_a_conflict_without_a_call,
                 a_push_names_the_content_that_it_replaces,
             }
+            upstream_generated {
+                generated_templates_come_and_go_and_nothing_follows,
+                templates_are_listed_by_their_source,
+                webhooks_about_generated_templates_cause_no_calls,
+                a_generated_template_that_was_imported_has_the_status_of_the_provider,
+            }
             upstream_mirror {
                 an_unknown_template_is_imported_as_it_was_received,
                 a_header_without_a_document_asks_for_a_read,
@@ -485,11 +484,7 @@ macro_rules! conformance {
 }
 
 mod sqlite {
-    fn fresh() -> impl Future<Output = (crate::conformance::fixture::Shared, tempfile::TempDir)> {
-        std::future::ready(crate::conformance::fixture::fresh_sqlite())
-    }
-
-    conformance!(fresh);
+    conformance!(crate::conformance::fixture::ready_sqlite);
 }
 
 /// Runs on the server given by `GALLEY_TEST_POSTGRES`, each case in its own database.

@@ -6,7 +6,7 @@ mod inspection;
 use std::{
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     time::Duration,
 };
@@ -54,6 +54,13 @@ const CONTENT_FIELDS: &str = "parameter_format,components,sub_category,message_s
 /// Fields that Meta added in 2026. The Graph API refuses a read of a field that it does not know.
 const NEW_HEADER_FIELD: &str = "last_updated_time";
 const NEW_CONTENT_FIELD: &str = "display_format";
+const SOURCE_FIELD: &str = "source";
+
+/// Which of the new fields a provider refuses, as bits: the source, which is the newest one, and the
+/// others.
+const WITHOUT_SOURCE: u8 = 1;
+const WITHOUT_OTHERS: u8 = 2;
+const WITHOUT_ALL: u8 = WITHOUT_SOURCE | WITHOUT_OTHERS;
 
 /// The counts that come with the first page.
 const SUMMARY: &str = "total_count,message_template_count,message_template_limit";
@@ -66,8 +73,10 @@ pub struct GraphUpstream<T> {
     deadline: Duration,
     /// The latest usage that a response showed.
     usage: Mutex<Option<Usage>>,
-    /// Whether the provider refuses the new fields.
-    has_old_fields: AtomicBool,
+    /// The new fields that are not asked for, because the provider may refuse them.
+    left_out: AtomicU8,
+    /// Those of them that it has named.
+    refused: AtomicU8,
 }
 
 impl<T: Transport> GraphUpstream<T> {
@@ -79,8 +88,20 @@ impl<T: Transport> GraphUpstream<T> {
             token,
             deadline: DEADLINE,
             usage: Mutex::default(),
-            has_old_fields: AtomicBool::new(false),
+            left_out: AtomicU8::new(0),
+            refused: AtomicU8::new(0),
         }
+    }
+
+    /// The same without the new fields that the provider refused before ([`Self::refused_fields`]).
+    #[must_use]
+    pub fn without_refused_fields(self, refused: u8) -> Self {
+        Self { left_out: AtomicU8::new(refused), refused: AtomicU8::new(refused), ..self }
+    }
+
+    /// The new fields that the provider refuses by their names, as bits.
+    pub fn refused_fields(&self) -> u8 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// The same with another deadline for calls.
@@ -146,20 +167,10 @@ impl<T: Transport> GraphUpstream<T> {
         [&self.token].into_iter().chain(app_secret).cloned().chain(proofs).collect()
     }
 
-    /// The fields of a template.
-    fn fields(&self, with_components: bool) -> String {
-        let is_new = !self.has_old_fields.load(Ordering::Relaxed);
-        let mut fields = vec![HEADER_FIELDS];
-        fields.extend(is_new.then_some(NEW_HEADER_FIELD));
-        if with_components {
-            fields.push(CONTENT_FIELDS);
-            fields.extend(is_new.then_some(NEW_CONTENT_FIELD));
-        }
-        fields.join(",")
-    }
-
-    /// Reads something with fields; if the provider refuses a parameter, once more without the new
-    /// fields, and from then on without them if that was the reason.
+    /// Reads something with fields; if the provider refuses a parameter, again without the new field
+    /// that the error names, and from then on without it if that was the reason. An error that names
+    /// none may be about something else: if it comes twice, the newest field is left out, then the others
+    /// instead, then all. That takes at most four more calls.
     async fn read_fields(
         &self,
         kind: CallKind,
@@ -167,22 +178,33 @@ impl<T: Transport> GraphUpstream<T> {
         with_components: bool,
         query: &[(&str, &str)],
     ) -> Result<Response, CallFailure> {
-        let call = || async {
-            let fields = self.fields(with_components);
+        let mut left_out = self.left_out.load(Ordering::Relaxed);
+        let mut refused = self.refused_fields();
+        let mut is_repeated = false;
+        loop {
+            let fields = fields(with_components, left_out);
             let query = [&[("fields", &*fields)], query].concat();
-            self.call(kind, self.request(kind, Method::Get, path, &query)).await
-        };
-        let result = call().await;
-        let is_about_fields = matches!(
-            &result,
-            Err(CallFailure::Refused(ProviderError { code: 100, subcode: None, .. }))
-        );
-        if !is_about_fields || self.has_old_fields.swap(true, Ordering::Relaxed) {
-            return result;
+            let result = self.call(kind, self.request(kind, Method::Get, path, &query)).await;
+            let named = match &result {
+                Err(CallFailure::Refused(error)) => named_fields(error),
+                _ => None,
+            };
+            let fewer = (left_out + 1..=WITHOUT_ALL).find(|it| it & refused == refused);
+            let (Some(named), Some(fewer)) = (named, fewer) else {
+                if result.is_ok() {
+                    self.left_out.store(left_out, Ordering::Relaxed);
+                    self.refused.store(refused, Ordering::Relaxed);
+                }
+                return result;
+            };
+            if named & !refused != 0 {
+                refused |= named;
+                left_out = refused;
+            } else if is_repeated {
+                left_out = fewer;
+            }
+            is_repeated = true;
         }
-        let result = call().await;
-        self.has_old_fields.store(result.is_ok(), Ordering::Relaxed);
-        result
     }
 
     /// Reads a page, optionally only with names that contain this one.
@@ -252,7 +274,7 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
         language: &str,
     ) -> Result<Option<RemoteTemplate>, CallFailure> {
         let mut query = PageQuery { after: None, limit: FIND_LIMIT, with_components: true };
-        let (mut deleted, mut failures) = (None, 0);
+        let (mut other, mut failures) = (None, 0);
         let (mut seen, mut progress) = (SeenTemplates::default(), SweepProgress::default());
         let is_wanted = |it: &RemoteTemplate| it.name == name && it.language == language;
         while !progress.is_endless() {
@@ -271,8 +293,10 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
             };
             progress = progress.after_page(seen.count(&page.templates));
             for found in page.templates.into_iter().filter(is_wanted) {
-                if found.status.is_deleted() {
-                    deleted = Some(found);
+                if found.status.is_deleted() || found.is_generated() {
+                    if other.is_none() || found.is_generated() {
+                        other = Some(found);
+                    }
                 } else if query.with_components {
                     return Ok(Some(found));
                 } else {
@@ -281,7 +305,7 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
                     return if is_same { Ok(Some(read)) } else { Err(CallFailure::OtherTemplate) };
                 }
             }
-            let Some(after) = page.after else { return Ok(deleted) };
+            let Some(after) = page.after else { return Ok(other) };
             // So many templates do not have the same name: the provider ignores the filter.
             query = PageQuery { after: Some(after), with_components: false, ..query };
         }
@@ -385,6 +409,35 @@ impl<T> std::fmt::Debug for GraphUpstream<T> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("GraphUpstream").field("dialect", &self.dialect).finish_non_exhaustive()
     }
+}
+
+/// The fields of a template, without the new ones that the provider refuses.
+fn fields(with_components: bool, left_out: u8) -> String {
+    let has_others = left_out & WITHOUT_OTHERS == 0;
+    let mut fields = vec![HEADER_FIELDS];
+    fields.extend(has_others.then_some(NEW_HEADER_FIELD));
+    fields.extend((left_out & WITHOUT_SOURCE == 0).then_some(SOURCE_FIELD));
+    if with_components {
+        fields.push(CONTENT_FIELDS);
+        fields.extend(has_others.then_some(NEW_CONTENT_FIELD));
+    }
+    fields.join(",")
+}
+
+/// The new fields that an error names, as bits; `None` if it is not about fields. Texts of errors are
+/// localised, but names of fields are not.
+fn named_fields(error: &ProviderError) -> Option<u8> {
+    let is_named = |field: &str| {
+        let mut words = error.message.split(|it: char| !it.is_alphanumeric() && it != '_');
+        words.any(|word| word == field)
+    };
+    let has_others = is_named(NEW_HEADER_FIELD) || is_named(NEW_CONTENT_FIELD);
+    let fields = match (has_others, is_named(SOURCE_FIELD)) {
+        (true, _) => WITHOUT_OTHERS,
+        (false, true) => WITHOUT_SOURCE,
+        (false, false) => 0,
+    };
+    (error.code == 100 && error.subcode.is_none()).then_some(fields)
 }
 
 /// The failure of an exchange without a response.

@@ -87,7 +87,8 @@ pub trait Upstream: Send + Sync {
     async fn read(&self, id: &RemoteId) -> Result<RemoteTemplate, CallFailure>;
 
     /// Finds a template with its components by name and language. Providers may ignore the filter, so
-    /// it may walk over the whole list. One that is deleted is found only if there is no other.
+    /// it may walk over the whole list. One that is deleted or generated is found only if there is no
+    /// other.
     async fn find(&self, name: &str, language: &str)
     -> Result<Option<RemoteTemplate>, CallFailure>;
 

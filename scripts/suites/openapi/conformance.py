@@ -402,6 +402,7 @@ def connected(account, provider):
 
     local = account.v1("createTemplate", 201, body=document("local", "Your order is on its way to you.")).json()["id"]
     account.v1("showConnection", 404)
+    account.v1("listProvidedTemplates", 404)
     account.v1("submitTemplate", 404, local)
     address = ["--base-url", f"{ADDRESS}/v23.0", "--waba", os.environ["SUITE_PROVIDER_ACCOUNT"]]
     galley_upstream("connect", "connected", *address, "--token-file", "-", input=provider.token)
@@ -429,6 +430,9 @@ def connected(account, provider):
         account.v1("listTemplates", 200, query={"upstream": "drifted"})
         account.v1(action, status, drifted)
     account.v1("listTemplates", 400, query={"upstream": "lost"})
+    provided = account.v1("listProvidedTemplates", 200, query={"limit": 1}).json()["data"]
+    account.v1("listProvidedTemplates", 200, query={"after": provided[0]["id"], "source": "AUTO_GENERATED"})
+    account.v1("listProvidedTemplates", 400, query={"limit": 0})
 
     provider.v1("createFault", 201, body={"call": "create", "times": 1, "kind": "error", "code": 100})
     refused = account.v1("createTemplate", 201, body=document("refused", "Thank you for your order.")).json()["id"]

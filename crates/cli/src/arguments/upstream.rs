@@ -38,6 +38,14 @@ templates, and the errors that Galley's rules find.")]
     Sync(Connected),
     /// Show the connection, its last sweeps, and how many templates differ.
     Status(Connected),
+    /// List the templates at the provider, as the last sweeps showed them, with their source.
+    Templates {
+        #[command(flatten)]
+        connected: Connected,
+        /// Only those with this source, such as `AUTO_GENERATED`.
+        #[arg(long, value_name = "WORD")]
+        source: Option<String>,
+    },
     /// Compare the account's templates with those at the provider, now. Records nothing.
     #[command(after_help = "\
 States:
@@ -45,6 +53,8 @@ States:
   drifted   content or category differ
   missing   only the account has the template
   unknown   only the provider has it
+
+Templates that the provider generated are counted, not compared.
 
 Exit code: 0 if all are the same, 1 if some differ, 2 if the provider could not be asked.")]
     Plan(Connected),

@@ -11,12 +11,12 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use galley_domain::{
     rulebook::WHATSAPP,
-    upstream::{RemoteId, RemoteTemplate},
+    upstream::{RemoteId, RemoteTemplate, TemplateSource},
 };
 use galley_server::upstream::{Begun, Checked, Session, SweepPart, UpstreamContext};
 use galley_store::{
-    Account, ConnectionChange, DegradedReason, MirroredTemplate, StoredTemplate, UpstreamAction,
-    UpstreamConnection,
+    Account, ConnectionChange, DegradedReason, MirrorFilter, MirroredTemplate, StoredTemplate,
+    UpstreamAction, UpstreamConnection,
 };
 
 use super::{CommandContext, credentials::timestamp, progress::ProgressLine, templates};
@@ -76,6 +76,9 @@ impl UpstreamCommands<'_> {
             }
             UpstreamCommand::Sync(connected) => self.sync(&connected).await?,
             UpstreamCommand::Status(connected) => self.status(&connected).await?,
+            UpstreamCommand::Templates { connected, source } => {
+                self.list(&connected, source.as_deref()).await?;
+            }
             UpstreamCommand::Plan(connected) => return self.plan(&connected).await,
             UpstreamCommand::Accept(it) => self.act(&it, UpstreamAction::Accept).await?,
             UpstreamCommand::Submit { connected, name, language, all: _ } => {
@@ -184,18 +187,44 @@ impl UpstreamCommands<'_> {
         bail!("another process works on the connection; try again in a few minutes")
     }
 
-    /// The whole mirror.
-    async fn mirror(&self, account: &Account) -> anyhow::Result<Vec<MirroredTemplate>> {
+    /// The templates of the mirror.
+    async fn mirror(
+        &self,
+        account: &Account,
+        filter: MirrorFilter,
+    ) -> anyhow::Result<Vec<MirroredTemplate>> {
         let mut rows: Vec<MirroredTemplate> = Vec::new();
         loop {
             let after: Option<RemoteId> = rows.last().map(|row| row.id.clone());
-            let page = self.context.store.mirrored(account.id, after, PAGE_SIZE).await?;
+            let store = &self.context.store;
+            let page = store.mirrored(account.id, filter.clone(), after, PAGE_SIZE).await?;
             let is_last = page.len() < PAGE_SIZE;
             rows.extend(page);
             if is_last {
                 return Ok(rows);
             }
         }
+    }
+
+    /// Lists what the provider has, as the last sweeps and reads showed it.
+    async fn list(&self, connected: &Connected, source: Option<&str>) -> anyhow::Result<()> {
+        let (account, _) = self.connected(connected).await?;
+        let source = source.map(TemplateSource::parse);
+        let rows = self.mirror(&account, MirrorFilter::Present(source)).await?;
+        let names = ["id", "name", "language", "status", "category", "source", "template_id"];
+        let row = |row: MirroredTemplate| {
+            vec![
+                row.id.as_str().into(),
+                row.name.into(),
+                row.language.into(),
+                row.status.as_str().into(),
+                row.category.into(),
+                row.source.map(|source| source.as_str().to_owned()).into(),
+                row.template.map(|id| id.to_string()).into(),
+            ]
+        };
+        table::print(self.context.json, &names, rows.into_iter().map(row).collect());
+        Ok(())
     }
 
     /// All templates of the account.

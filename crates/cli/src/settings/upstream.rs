@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use galley_server::{
     Clock,
     delivery::{HttpWebhookClient, Keyring, SsrfGuard, SsrfPolicy, SystemResolver, trusted_roots},
-    upstream::{HttpTransport, SampleSettings, UpstreamContext, UpstreamSettings, UpstreamWaker},
+    upstream::{
+        HttpTransport, RefusedFields, SampleSettings, UpstreamContext, UpstreamSettings,
+        UpstreamWaker,
+    },
 };
 use galley_store::Store;
 
@@ -45,7 +48,17 @@ impl ProviderSettings {
         let waker = UpstreamWaker::default();
         let samples = SampleSettings::new(Arc::new(SystemRandom), self.media_bytes);
         let settings = self.limits;
-        UpstreamContext { store, clock, transports, keyring, settings, samples, waker }
+        let refused_fields = RefusedFields::default();
+        UpstreamContext {
+            store,
+            clock,
+            transports,
+            keyring,
+            settings,
+            samples,
+            waker,
+            refused_fields,
+        }
     }
 }
 

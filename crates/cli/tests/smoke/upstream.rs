@@ -146,8 +146,8 @@ fn an_account_mirrors_a_provider_and_the_plan_tells_what_differs() {
     let calls = imported["calls"].as_u64().unwrap();
     assert!((1..=3).contains(&calls), "{imported}");
     let expected = json!({
-        "complete": true, "calls": calls, "seen": 2, "changed": 2, "missing": 0, "suspicious": false,
-        "approvals_ending": 0,
+        "complete": true, "calls": calls, "seen": 2, "generated": 0, "changed": 2, "missing": 0,
+        "suspicious": false, "approvals_ending": 0,
     });
     assert_eq!(imported, expected);
     let status = mirror.json("status");

@@ -146,6 +146,12 @@ impl Hint {
 }
 
 impl HintedTemplate {
+    /// Whether templates that the provider generates have such names. The business may use such a name,
+    /// too, so that it tells nothing of a template that is known.
+    pub fn has_generated_name(&self) -> bool {
+        self.name.starts_with("auto_generated_")
+    }
+
     fn of(value: &Json<'_>) -> Option<Self> {
         let name = text(value, "message_template_name").filter(|it| it.len() <= MAX_NAME_CHARS);
         let code = bounded_text(value, "message_template_language").unwrap_or_default();

@@ -135,6 +135,31 @@ impl RemoteStatus {
     }
 }
 
+/// How a template came into being, in the word of the provider.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TemplateSource(String);
+
+impl TemplateSource {
+    /// The word for templates that the provider generates from messages that are sent without one. A
+    /// business can neither edit nor delete them, and the provider removes them by itself.
+    pub const GENERATED: &str = "AUTO_GENERATED";
+
+    /// The source with this word, in upper case.
+    pub fn parse(word: &str) -> Self {
+        Self(bounded(word).to_uppercase())
+    }
+
+    /// The word, as it is stored and displayed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the provider generated the template.
+    pub fn is_generated(&self) -> bool {
+        self.0 == Self::GENERATED
+    }
+}
+
 /// A template as a page, a node or a create response shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteTemplate {
@@ -158,6 +183,8 @@ pub struct RemoteTemplate {
     pub rejected_reason: Option<String>,
     /// When the provider changed it.
     pub updated_at: Option<Timestamp>,
+    /// How it came into being, if the provider tells.
+    pub source: Option<TemplateSource>,
     /// The object as it was received, byte for byte; `None` if it has no components.
     pub document: Option<String>,
 }
@@ -219,8 +246,14 @@ impl RemoteTemplate {
             quality: quality(object),
             rejected_reason: rejected_reason.filter(|reason| reason != "NONE"),
             updated_at: timestamp(object, "last_updated_time"),
+            source: bounded_text(object, "source").map(|word| TemplateSource::parse(&word)),
             document: None,
         })
+    }
+
+    /// Whether the provider generated it, so that it is no template of the business.
+    pub fn is_generated(&self) -> bool {
+        self.source.as_ref().is_some_and(TemplateSource::is_generated)
     }
 }
 
@@ -328,6 +361,29 @@ mod tests {
         assert_eq!((header.document, header.quality), (None, None));
         assert_eq!(header.rejected_reason.as_deref(), Some("SCAM"));
         assert_eq!(header.category, "FREE_SERVICE");
+    }
+
+    #[test]
+    fn the_source_is_kept_as_one_bounded_word_and_only_one_word_means_generated() {
+        let read = |source: &str| {
+            let text = TEMPLATE.replace("{\"name\"", &format!("{{\"source\":{source},\"name\""));
+            RemoteTemplate::parse(&text).unwrap()
+        };
+        for (source, word, is_generated) in [
+            ("\"AUTO_GENERATED\"", Some("AUTO_GENERATED"), true),
+            ("\"auto_generated\"", Some("AUTO_GENERATED"), true),
+            ("\"LIBRARY\\u0000\"", Some("LIBRARY "), false),
+            ("\" \"", None, false),
+            ("null", None, false),
+            ("{\"a\":1}", None, false),
+        ] {
+            let template = read(source);
+            let shown = template.source.as_ref().map(TemplateSource::as_str);
+            assert_eq!((shown, template.is_generated()), (word, is_generated), "{source}");
+        }
+        let long = read(&format!("\"{}\"", "a".repeat(10_000))).source.unwrap();
+        assert_eq!(long.as_str().len(), 300);
+        assert_eq!(RemoteTemplate::parse(TEMPLATE).unwrap().source, None);
     }
 
     #[test]

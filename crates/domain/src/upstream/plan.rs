@@ -29,14 +29,14 @@ string_enum!(
 
 impl PlanState {
     /// Compares the newest version of a template with the template at the provider; `None` if there
-    /// is neither. A template that the provider has deleted does not count. `is_mirrored`: the mirror
-    /// knows that the provider has that version, also if the provider does not show all of it.
+    /// is neither. A template that the provider has deleted or generated does not count. `is_mirrored`:
+    /// the mirror knows that the provider has that version, also if the provider does not show all of it.
     pub fn of(
         local: Option<&Template>,
         remote: Option<&RemoteTemplate>,
         is_mirrored: bool,
     ) -> Option<Self> {
-        let remote = remote.filter(|remote| !remote.status.is_deleted());
+        let remote = remote.filter(|it| !it.status.is_deleted() && !it.is_generated());
         Some(match (local, remote) {
             (None, None) => return None,
             (Some(_), None) => Self::Missing,

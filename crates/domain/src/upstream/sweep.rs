@@ -74,6 +74,8 @@ pub struct PageCounts {
     pub shown: u32,
     /// Those of them that the walk had not seen before.
     pub new: u32,
+    /// Those of the new ones that the provider generated.
+    pub generated: u32,
     /// Those that cannot be read.
     pub unreadable: u32,
     /// The number of templates that the provider counts, if it does.
@@ -82,9 +84,10 @@ pub struct PageCounts {
 
 impl PageCounts {
     /// Adds a template that can be read.
-    pub fn add(&mut self, is_new: bool) {
+    pub fn add(&mut self, is_new: bool, is_generated: bool) {
         self.shown += 1;
         self.new += u32::from(is_new);
+        self.generated += u32::from(is_new && is_generated);
     }
 }
 
@@ -97,7 +100,7 @@ impl SeenTemplates {
     pub fn count(&mut self, templates: &[RemoteTemplate]) -> PageCounts {
         let mut counts = PageCounts::default();
         for template in templates {
-            counts.add(self.0.insert(template.id.clone()));
+            counts.add(self.0.insert(template.id.clone()), template.is_generated());
         }
         counts
     }
@@ -114,6 +117,8 @@ pub struct SweepProgress {
     pub failed: bool,
     /// The number of templates that the provider counts, if it does.
     pub total: Option<u32>,
+    /// Those of the templates seen that the provider generated. They come and go by themselves.
+    pub generated: u32,
     /// Pages in a row that showed nothing new.
     pub idle: u32,
 }
@@ -127,6 +132,7 @@ impl SweepProgress {
         Self {
             seen: self.seen.saturating_add(new),
             total: page.total.or(self.total),
+            generated: self.generated.saturating_add(page.generated),
             idle: match page {
                 PageCounts { new: 1.., .. } => 0,
                 PageCounts { shown: 1.., .. } => MAX_IDLE_PAGES,
@@ -142,9 +148,11 @@ impl SweepProgress {
     }
 
     /// Whether it walked over every page without a break and saw as many templates as the provider
-    /// counts.
+    /// counts. Generated templates may have been removed since they were seen, or be left out of the
+    /// count.
     pub fn is_complete(self) -> bool {
-        self.is_unbroken() && self.total.is_none_or(|total| total == self.seen)
+        let least = self.seen.saturating_sub(self.generated);
+        self.is_unbroken() && self.total.is_none_or(|total| (least..=self.seen).contains(&total))
     }
 
     /// Whether the provider counted another number of templates than the walk has seen, so that its first
@@ -170,13 +178,16 @@ pub enum SweepVerdict {
 }
 
 /// What a sweep means. `known` is the number of templates that the mirror shows as present, and
-/// `missing` those of them that the sweep did not see.
+/// `missing` those of them that the sweep did not see; both without generated templates.
 pub fn verdict(known: u32, missing: u32, progress: SweepProgress) -> SweepVerdict {
     if !progress.is_unbroken() {
         return SweepVerdict::Incomplete;
     }
-    let is_empty = progress.seen == 0 && known > 0;
-    let is_truncated = missing > 0 && progress.total.is_some_and(|total| total > progress.seen);
+    let is_empty = progress.seen <= progress.generated && known > 0;
+    // Where the provider generates templates, one more may have been made behind the walk.
+    let is_truncated = missing > 0
+        && progress.generated == 0
+        && progress.total.is_some_and(|total| total > progress.seen);
     if missing > (known / 5).max(5) || is_empty || is_truncated {
         SweepVerdict::Suspicious
     } else if progress.is_complete() {
@@ -259,17 +270,17 @@ mod tests {
 
     #[test]
     fn each_template_of_a_walk_is_counted_once() {
-        let template = |id: &str| {
+        let template = |id: &str, source: &str| {
             let text = format!(
-                r#"{{"id":"{id}","name":"a","language":"en","status":"APPROVED","category":"UTILITY"}}"#
+                r#"{{"id":"{id}","name":"a","language":"en","status":"APPROVED","category":"UTILITY","source":"{source}"}}"#
             );
             RemoteTemplate::parse(&text).unwrap()
         };
-        let (one, other) = (template("1"), template("2"));
+        let (own, made) = (template("1", "BUSINESS"), template("2", "AUTO_GENERATED"));
         let mut seen = SeenTemplates::default();
-        let counts = |shown, new| PageCounts { shown, new, ..page(0, None) };
-        assert_eq!(seen.count(&[one.clone(), other.clone(), other.clone()]), counts(3, 2));
-        assert_eq!(seen.count(&[other, one]), counts(2, 0));
+        let counts = |shown, new, generated| PageCounts { shown, new, generated, ..page(0, None) };
+        assert_eq!(seen.count(&[own.clone(), made.clone(), made.clone()]), counts(3, 2, 1));
+        assert_eq!(seen.count(&[made, own]), counts(2, 0, 0));
     }
 
     fn progress(seen: u32, total: u32) -> SweepProgress {
@@ -314,6 +325,35 @@ mod tests {
         assert!(!SweepProgress { total: None, ..deleted }.needs_recount(), "nothing to compare");
         let restarted = SweepProgress { restarted: true, ..deleted };
         assert!(!restarted.needs_recount(), "it does not count anyway");
+    }
+
+    #[test]
+    fn generated_templates_do_not_decide_what_a_sweep_means() {
+        use SweepVerdict::{Counted, Incomplete, Suspicious};
+        let walk = |own: u32, generated: u32, total: u32| SweepProgress {
+            generated,
+            ..progress(own + generated, total)
+        };
+        for (known, missing, progress, expected) in [
+            // All 40 that the provider had generated are removed.
+            (20, 0, walk(20, 0, 20), Counted),
+            (20, 0, walk(20, 40, 60), Counted),
+            // Some were removed behind the walk, or the provider does not count them.
+            (20, 0, walk(20, 40, 57), Counted),
+            (20, 1, walk(19, 40, 19), Counted),
+            (20, 0, walk(20, 40, 19), Incomplete),
+            // One was made behind the walk, where the second look at the first page does not show it.
+            (20, 1, walk(19, 40, 60), Incomplete),
+            (20, 6, walk(14, 40, 60), Suspicious),
+            (20, 6, walk(14, 400, 414), Suspicious),
+            // Generated templates are no sign of the own ones.
+            (3, 3, walk(0, 40, 40), Suspicious),
+            (0, 0, walk(0, 40, 40), Counted),
+            (0, 0, walk(0, 0, 0), Counted),
+        ] {
+            let found = verdict(known, missing, progress);
+            assert_eq!(found, expected, "{known} {missing} {progress:?}");
+        }
     }
 
     #[test]

@@ -162,6 +162,7 @@ mod tests {
             gone_at: gone.then_some(Timestamp::UNIX_EPOCH),
             dirty_at: None,
             info: None,
+            source: None,
         }
     }
 

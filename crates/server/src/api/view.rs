@@ -17,7 +17,7 @@ pub(crate) use credentials::{audit_entries, token_with_secret, tokens};
 pub(crate) use emulator::{clock, fault, faults, messages};
 pub(crate) use groups::groups;
 pub(crate) use session::session;
-pub(crate) use upstream::{connection, operation, operations, template_at_provider};
+pub(crate) use upstream::{connection, operation, operations, provided, template_at_provider};
 pub(crate) use webhooks::{deliveries, webhook, webhook_with_secret, webhooks};
 
 /// One template, and what is known of it at the provider of a connected account. Its content is

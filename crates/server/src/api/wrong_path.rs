@@ -222,6 +222,7 @@ pub(crate) fn method_hint(method: &Method, route: &str) -> Option<&'static str> 
             | "emulator/messages"
             | "upstream"
             | "upstream/operations"
+            | "upstream/templates"
             | "message_templates/{id}/upstream"
             | "webhooks/{id}/deliveries",
             _,

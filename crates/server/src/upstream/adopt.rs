@@ -8,14 +8,14 @@ use super::session::{Session, SyncError};
 impl Session {
     /// Reads the template with this name and language at the provider, and records it, so that it
     /// belongs to the account's template. The content of the account stays as it is. `None` if the
-    /// provider has no such template.
+    /// provider has no such template, or has generated it.
     pub async fn adopt(
         &self,
         name: &str,
         language: &str,
     ) -> Result<Option<RemoteTemplate>, SyncError> {
         let found = match self.while_leased(self.upstream.find(name, language)).await? {
-            Ok(found) => found.filter(|template| !template.status.is_deleted()),
+            Ok(found) => found.filter(|it| !it.status.is_deleted() && !it.is_generated()),
             Err(failure) => return Err(self.failed(failure).await?),
         };
         self.recovered().await?;

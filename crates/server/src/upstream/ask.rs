@@ -41,8 +41,9 @@ impl Walked {
     /// does not have.
     pub fn verdict(&self, mirror: &[MirroredTemplate]) -> (SweepVerdict, u32) {
         let seen = self.templates();
-        let is_known =
-            |row: &&MirroredTemplate| row.is_present() && row.missing < SWEEPS_UNTIL_GONE;
+        let is_known = |row: &&MirroredTemplate| {
+            row.is_present() && row.missing < SWEEPS_UNTIL_GONE && !row.is_generated()
+        };
         let known = || mirror.iter().filter(is_known);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let missing = count(known().filter(|row| !seen.contains_key(&row.id)).count());

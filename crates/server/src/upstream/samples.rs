@@ -105,7 +105,8 @@ impl Session {
     pub(super) async fn keep_samples(&self, templates: &[RemoteTemplate]) -> Result<(), SyncError> {
         let mut slow_failures = 0;
         for remote in templates {
-            let Some(document) = &remote.document else { continue };
+            let document = remote.document.as_ref().filter(|_| !remote.is_generated());
+            let Some(document) = document else { continue };
             let links = SampleLink::all(self.connection.account, &remote.id, document);
             self.extend_if_due().await?;
             if links.is_empty() || !self.is_new_content(remote).await? {

@@ -22,6 +22,7 @@ use thiserror::Error;
 
 use super::{
     budget::{BudgetState, BudgetedTransport},
+    refused_fields::RefusedFields,
     samples::SampleSettings,
     secrets::{SealedSecret, SecretError},
     transport::Transports,
@@ -80,6 +81,8 @@ pub struct UpstreamContext {
     pub samples: SampleSettings,
     /// Tells requests that operations have moved.
     pub waker: UpstreamWaker,
+    /// The fields that providers refuse.
+    pub refused_fields: RefusedFields,
 }
 
 /// Why work on a connection ended.
@@ -207,7 +210,10 @@ impl Session {
             calls_per_hour: context.settings.calls_per_hour,
             state: Arc::clone(&budget),
         };
-        let upstream = GraphUpstream::new(transport, dialect, Secret::new(token));
+        let (base_url, now) = (&connection.base_url, context.clock.now());
+        let refused = context.refused_fields.of(fence.account, base_url, now);
+        let upstream = GraphUpstream::new(transport, dialect, Secret::new(token))
+            .without_refused_fields(refused);
         let has_held_operations = AtomicBool::new(connection.degraded.is_some());
         let degraded = connection.degraded.as_ref().map(|it| it.reason);
         let is_restricted = AtomicBool::new(degraded == Some(DegradedReason::Restricted));
@@ -230,6 +236,10 @@ impl Session {
 
     /// Ends the lease.
     pub async fn end(self) -> Result<(), SyncError> {
+        let refused = self.upstream.refused_fields();
+        let now = self.context.clock.now();
+        let Self { fence, connection, .. } = &self;
+        self.context.refused_fields.record(fence.account, &connection.base_url, refused, now);
         let _ = self.context.store.release_connection(self.fence).await?;
         Ok(())
     }

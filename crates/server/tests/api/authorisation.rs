@@ -139,7 +139,7 @@ async fn every_operation_of_a_connection_is_hidden_from_accounts_without_one() {
             app.send(request).await.problem(status, slug);
         }
     }
-    assert_eq!(count, 7);
+    assert_eq!(count, 8);
 }
 
 #[test]

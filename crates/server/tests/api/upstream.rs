@@ -120,6 +120,41 @@ async fn the_document_of_the_provider_is_shown_beside_the_state() {
 }
 
 #[tokio::test]
+async fn templates_at_the_provider_are_listed_with_a_filter_for_their_source() {
+    let (app, account, _) = connected().await;
+    let seen = [
+        ("1", "order", "BUSINESS"),
+        ("2", "auto_generated_2", "AUTO_GENERATED"),
+        ("3", "auto_generated_3", "AUTO_GENERATED"),
+    ];
+    app.sweep_provider(account, &seen).await;
+    let list = |rest: &'static str| app.base(Method::GET, rest, &NOTHING);
+    let page = list("/upstream/templates?source=auto_generated&limit=1").await.json();
+    let generated = &page["data"][0];
+    let expected = json!({
+        "id": "2", "name": "auto_generated_2", "language": "en_US", "status": "APPROVED",
+        "category": "UTILITY", "source": "AUTO_GENERATED", "observed_at": generated["observed_at"],
+    });
+    assert_eq!(*generated, expected, "{page}");
+    let next = "?source=auto_generated&limit=1&after=2";
+    assert_eq!(page["paging"]["next"], next);
+    let page = app.base(Method::GET, &format!("/upstream/templates{next}"), &NOTHING).await.json();
+    assert_eq!((&page["data"][0]["id"], page.get("paging")), (&json!("3"), None));
+    let all = list("/upstream/templates").await.json();
+    assert_eq!(all["data"].as_array().map(Vec::len), Some(3), "{all}");
+    let own = all["data"][0]["template_id"].as_str().unwrap();
+    let own = app.show(own).await.json();
+    assert_eq!((&own["name"], &own["upstream"]["source"]), (&json!("order"), &json!("BUSINESS")));
+    for bad in ["after=a/b", "after=", "limit=0", "colour=red", "source=a&source=b"] {
+        let bad = format!("/upstream/templates?{bad}");
+        app.base(Method::GET, &bad, &NOTHING).await.problem(400, "bad-request");
+    }
+    app.base(Method::POST, "/upstream/templates", &NOTHING)
+        .await
+        .problem(405, "method-not-allowed");
+}
+
+#[tokio::test]
 async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
     let (app, account, id) = connected().await;
     for _ in 0..3 {

@@ -9,8 +9,8 @@ use galley_domain::{
 };
 use galley_server::Clock as _;
 use galley_store::{
-    Actor, Author, Fence, Fenced, ReadRecord, StoredOperation, TemplateChange, UpstreamAction,
-    UpstreamActionOutcome,
+    Actor, Author, Fence, Fenced, PageRecord, ReadRecord, StoredOperation, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -62,6 +62,26 @@ impl TestService {
         let read = ReadRecord { template: remote, asked: None, confirmed: None, seen_at };
         let recorded = self.store.record_read(fence, read, seen_at).await.unwrap();
         assert!(matches!(recorded, Fenced::Done(_)), "{recorded:?}");
+        assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
+    }
+
+    /// Makes a sweep that sees these templates: the id, the name and the source of each.
+    pub(crate) async fn sweep_provider(&self, account: AccountId, seen: &[(&str, &str, &str)]) {
+        let templates = seen.iter().map(|(id, name, source)| {
+            let document = json!({
+                "id": id, "name": name, "language": "en_US", "status": "APPROVED",
+                "category": "UTILITY", "source": source, "components": [],
+            });
+            RemoteTemplate::parse(&document.to_string()).unwrap()
+        });
+        self.clock.advance(Duration::from_secs(1));
+        let (fence, at) = (self.lease(account).await, self.clock.now());
+        let page =
+            PageRecord { templates: templates.collect(), seen_at: at, ..PageRecord::default() };
+        assert!(matches!(self.store.begin_sweep(fence, true, at).await.unwrap(), Fenced::Done(_)));
+        let recorded = self.store.record_page(fence, page, at).await.unwrap();
+        assert!(matches!(recorded, Fenced::Done(_)));
+        assert!(matches!(self.store.finish_sweep(fence, at).await.unwrap(), Fenced::Done(_)));
         assert_eq!(self.store.release_connection(fence).await.unwrap(), Fenced::Done(()));
     }
 

@@ -20,15 +20,15 @@ use galley_server::{
     Clock,
     delivery::Keyring,
     upstream::{
-        Begun, SampleSettings, Session, SyncError, UpstreamContext, UpstreamSettings,
-        sync_connection,
+        Begun, RefusedFields, SampleSettings, Session, SyncError, UpstreamContext,
+        UpstreamSettings, sync_connection,
     },
     workers,
 };
 use galley_store::{
     Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
-    Fenced, MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store, StoredOperation,
-    StoredSecret, StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
+    Fenced, MirrorFilter, MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store,
+    StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
     testing::{Faults, FaultyStore},
 };
 use galley_upstream::Method as UpstreamMethod;
@@ -139,6 +139,7 @@ impl Connected {
             settings: UpstreamSettings { calls_per_hour: 5_000, ..UpstreamSettings::default() },
             samples: SampleSettings::new(Arc::new(Counting::starting_at(128)), MEDIA_BYTES),
             waker: service.app.upstream().clone(),
+            refused_fields: RefusedFields::default(),
         };
         Self { provider, service, account, store_faults, context }
     }
@@ -418,7 +419,12 @@ impl Connected {
         let mut all: Vec<MirroredTemplate> = Vec::new();
         loop {
             let after: Option<RemoteId> = all.last().map(|it| it.id.clone());
-            let page = self.service.store.mirrored(self.account, after, 500).await.unwrap();
+            let page = self
+                .service
+                .store
+                .mirrored(self.account, MirrorFilter::All, after, 500)
+                .await
+                .unwrap();
             if page.is_empty() {
                 return all;
             }

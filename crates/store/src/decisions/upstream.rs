@@ -31,5 +31,8 @@ pub(crate) use self::{
         PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
         is_category_held, plan_action,
     },
-    sweep::{FinishedSweep, MISSING, RecordedPage, UNSEEN},
+    sweep::{
+        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, RecordedPage, SEEN_BY_READS,
+        SweptCounts, UNSEEN, count_swept,
+    },
 };

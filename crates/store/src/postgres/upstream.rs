@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
-    PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
+    PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
     UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
@@ -273,11 +273,12 @@ impl UpstreamStore for PostgresStore {
     async fn mirrored(
         &self,
         account: AccountId,
+        filter: MirrorFilter,
         after: Option<RemoteId>,
         limit: usize,
     ) -> Result<Vec<MirroredTemplate>, StoreError> {
         let connection = self.acquire_for(ReadKind::List, account).await?;
-        mirror::page(&connection, account, after.as_ref(), limit).await
+        mirror::page(&connection, account, &filter, after.as_ref(), limit).await
     }
 
     async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {

@@ -4,7 +4,7 @@ use galley_domain::{
     id::TemplateId,
     template::quality::Quality,
     upstream::{
-        RemoteId, RemoteStatus, RemoteTemplate, SweepProgress, SweepVerdict,
+        RemoteId, RemoteStatus, RemoteTemplate, SweepProgress, SweepVerdict, TemplateSource,
         content::{ContentKey, document_key},
     },
 };
@@ -74,9 +74,11 @@ pub struct SweepReport {
     pub verdict: SweepVerdict,
     /// How many templates it saw.
     pub seen: u32,
-    /// How many were new or had changed.
+    /// Those of them that the provider generated.
+    pub generated: u32,
+    /// How many were new or had changed, without generated ones.
     pub changed: u64,
-    /// How many that the mirror shows as present it did not see.
+    /// How many that the mirror shows as present it did not see, without generated ones.
     pub missing: u32,
     /// Whether the connection is suspicious, by this sweep or an earlier one.
     pub suspicious: bool,
@@ -111,6 +113,17 @@ pub struct MirrorCounts {
     pub missing: u64,
     /// Templates that the account has and the provider no longer does.
     pub gone: u64,
+    /// Those of the present ones that the provider generated. They are neither drifted nor missing.
+    pub generated: u64,
+}
+
+/// Which templates of the mirror are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MirrorFilter {
+    /// All, also those that the provider no longer has.
+    All,
+    /// Those that the provider has; with this source, if one is given.
+    Present(Option<TemplateSource>),
 }
 
 /// A template of the mirror, without its document.
@@ -158,12 +171,17 @@ pub struct MirroredTemplate {
     pub dirty_at: Option<Timestamp>,
     /// What only webhooks say, as JSON.
     pub info: Option<String>,
+    /// How it came into being, if the provider tells.
+    pub source: Option<TemplateSource>,
 }
 
 impl MirroredTemplate {
     /// Whether [`is_present`](Self::is_present) is true of a row, as an SQL condition.
     pub(crate) const PRESENT: &str =
         "gone_at IS NULL AND status NOT IN ('DELETED', 'PENDING_DELETION')";
+
+    /// Whether [`is_generated`](Self::is_generated) is false of a row, as an SQL condition.
+    pub(crate) const OWN: &str = "coalesce(source, '') <> 'AUTO_GENERATED'";
 
     /// The order of the rows of a template, as SQL: the one that the provider has, or else the newest,
     /// comes first. The others are former templates of the provider, whose ids resolve for ever.
@@ -174,6 +192,12 @@ impl MirroredTemplate {
     /// Whether the provider had the template when it was seen last.
     pub fn is_present(&self) -> bool {
         self.gone_at.is_none() && !self.status.is_deleted()
+    }
+
+    /// Whether the provider generated the template. It belongs to no template of the account, except if
+    /// an earlier build of Galley, which did not know the source, has imported it.
+    pub fn is_generated(&self) -> bool {
+        self.source.as_ref().is_some_and(TemplateSource::is_generated)
     }
 
     /// Whether the provider shows something else than the mirror.

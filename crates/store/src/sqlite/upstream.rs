@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
-    PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
+    PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
     UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
@@ -275,11 +275,11 @@ impl UpstreamStore for SqliteStore {
     async fn mirrored(
         &self,
         account: AccountId,
+        filter: MirrorFilter,
         after: Option<RemoteId>,
         limit: usize,
     ) -> Result<Vec<MirroredTemplate>, StoreError> {
-        let read =
-            move |connection: &Connection| mirror::page(connection, account, after.as_ref(), limit);
+        let read = move |it: &Connection| mirror::page(it, account, &filter, after.as_ref(), limit);
         self.read_blocking(ReadKind::List, account, read).await
     }
 

@@ -9,9 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirroredTemplate, NewConnection, PageRecord,
-    PageResult, ReadRecord, SecretHash, StoreError, SweepReport, ToRead, UpstreamConnection,
-    UpstreamWork,
+    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
+    PageRecord, PageResult, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    UpstreamConnection, UpstreamWork,
 };
 
 /// How many approvals one write withdraws.
@@ -221,6 +221,7 @@ pub trait UpstreamStore: Send + Sync {
     async fn mirrored(
         &self,
         account: AccountId,
+        filter: MirrorFilter,
         after: Option<RemoteId>,
         limit: usize,
     ) -> Result<Vec<MirroredTemplate>, StoreError>;

@@ -19,6 +19,11 @@ use jiff::Timestamp;
 /// A store that concurrent tasks can share.
 pub(crate) type Shared = Arc<dyn Store>;
 
+/// Like [`fresh_sqlite`], for cases that run on both databases.
+pub(crate) fn ready_sqlite() -> impl Future<Output = (Shared, tempfile::TempDir)> {
+    std::future::ready(fresh_sqlite())
+}
+
 pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store =

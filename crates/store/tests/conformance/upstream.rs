@@ -10,9 +10,9 @@ use galley_domain::{
 };
 use galley_store::{
     Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
-    DeleteAccountOutcome, Event, EventSubject, Fence, Fenced, HintReport, MirroredTemplate,
-    NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash, StoredSecret,
-    UpstreamWork,
+    DeleteAccountOutcome, Event, EventSubject, Fence, Fenced, HintReport, MirrorFilter,
+    MirroredTemplate, NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash,
+    StoredSecret, UpstreamWork,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -215,7 +215,7 @@ pub(crate) async fn a_disconnected_account_keeps_its_templates_and_loses_its_mir
     );
     assert!(store.template(fence.account, template).await.unwrap().is_some());
     assert_eq!(store.connection(fence.account).await.unwrap(), None);
-    assert_eq!(store.mirrored(fence.account, None, 10).await.unwrap(), []);
+    assert_eq!(store.mirrored(fence.account, MirrorFilter::All, None, 10).await.unwrap(), []);
     let page = store.record_page(fence, PageRecord::default(), noon(3)).await.unwrap();
     assert_eq!(page, Fenced::LeaseLost);
     connect(store, fence.account).await;
@@ -224,12 +224,12 @@ pub(crate) async fn a_disconnected_account_keeps_its_templates_and_loses_its_mir
 pub(crate) async fn deleting_an_account_deletes_its_connection(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("1", "a", "DELETED", "Hi")], 1).await;
-    assert_eq!(store.mirrored(fence.account, None, 10).await.unwrap().len(), 1);
+    assert_eq!(store.mirrored(fence.account, MirrorFilter::All, None, 10).await.unwrap().len(), 1);
     store.set_account_disabled(fence.account, true, by(2)).await.unwrap();
     let deleted = store.delete_account(fence.account, by(3)).await.unwrap();
     assert_eq!(deleted, DeleteAccountOutcome::Deleted);
     assert_eq!(store.connections().await.unwrap(), []);
-    assert_eq!(store.mirrored(fence.account, None, 10).await.unwrap(), []);
+    assert_eq!(store.mirrored(fence.account, MirrorFilter::All, None, 10).await.unwrap(), []);
 }
 
 pub(crate) async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {

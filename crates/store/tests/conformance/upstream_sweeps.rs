@@ -10,8 +10,8 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Absence, Author, ConnectionChange, DegradedReason, Fence, PageRecord, SweepPosition,
-    SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,
+    Absence, Author, ConnectionChange, DegradedReason, Fence, MirrorFilter, PageRecord,
+    SweepPosition, SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,
 };
 use jiff::SignedDuration;
 
@@ -257,7 +257,7 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     let doubled = [templates(6..7), templates(6..7)].concat();
     let page = sweep(store, fence, &doubled, 10).await;
     assert_eq!((page.imported, page.changed), (1, 1), "twice on one page");
-    let names = store.mirrored(fence.account, Some(id("2")), 2).await.unwrap();
+    let names = store.mirrored(fence.account, MirrorFilter::All, Some(id("2")), 2).await.unwrap();
     assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
 }
 

@@ -1,7 +1,7 @@
 //! `galley upstream plan`: how the account's templates differ from those at the provider.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     process::ExitCode,
 };
 
@@ -10,7 +10,7 @@ use galley_domain::{
     template::Template,
     upstream::{PlanState, RemoteId, RemoteTemplate, content::document_key},
 };
-use galley_store::{Account, MirroredTemplate, StoredTemplate};
+use galley_store::{Account, MirrorFilter, MirroredTemplate, StoredTemplate};
 use serde_json::{Value, json};
 
 use super::{UpstreamCommands, remote_key, shown_progress, unique_key};
@@ -50,21 +50,31 @@ impl UpstreamCommands<'_> {
         if total.is_some_and(|total| total > walked.progress.seen) {
             bail!("the provider has listed only {} of its templates", walked.progress.seen);
         }
-        let own = self.templates(&account).await?;
-        let mirror = self.mirror(&account).await?;
-        let items = compare(&account, &own, &mirror, walked.templates().into_values());
-        self.print_plan(&items);
+        let mut own = self.templates(&account).await?;
+        let mirror = self.mirror(&account, MirrorFilter::All).await?;
+        let (generated, remote): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            walked.templates().into_iter().partition(|(_, it)| it.is_generated());
+        // An earlier build of Galley has imported some.
+        let is_generated = |row: &&MirroredTemplate| {
+            row.is_present() && (row.is_generated() || generated.contains_key(&row.id))
+        };
+        let imported: HashSet<_> =
+            mirror.iter().filter(is_generated).filter_map(|row| row.template).collect();
+        own.retain(|it| !imported.contains(&it.id));
+        let items = compare(&account, &own, &mirror, remote.into_values());
+        self.print_plan(&items, generated.len());
         let is_same = items.iter().all(|item| item.state == PlanState::Same);
         Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
 
-    fn print_plan(&self, items: &[Item]) {
+    fn print_plan(&self, items: &[Item], generated: usize) {
         if self.context.json {
             let items = items.iter().map(|Item { name, language, state }| {
                 json!({"name": name, "language": language, "state": state.as_str()})
             });
             let items: Vec<Value> = items.collect();
-            return table::print_line(&json!({ "items": items }).to_string());
+            let plan = json!({ "items": items, "generated": generated });
+            return table::print_line(&plan.to_string());
         }
         let different: Vec<&Item> =
             items.iter().filter(|item| item.state != PlanState::Same).collect();
@@ -81,6 +91,10 @@ impl UpstreamCommands<'_> {
             1 => format!("{all}: 1 differs"),
             _ => format!("{all}: {different} differ"),
         });
+        if generated > 0 {
+            let generated = plural(generated, "template");
+            table::print_line(&format!("The provider generated {generated} besides."));
+        }
     }
 }
 

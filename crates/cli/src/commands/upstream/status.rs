@@ -25,7 +25,7 @@ pub(super) fn import_steps(account: &Account) -> String {
 impl UpstreamCommands<'_> {
     pub(super) async fn status(&self, connected: &Connected) -> anyhow::Result<()> {
         let (account, connection) = self.connected(connected).await?;
-        let MirrorCounts { present, drifted, missing, gone } =
+        let MirrorCounts { present, drifted, missing, gone, generated } =
             self.context.store.mirror_counts(account.id).await?;
         let operations = self.operation_states(&account).await?;
         let operations = |states: &[&str]| -> Value {
@@ -56,6 +56,7 @@ impl UpstreamCommands<'_> {
             ("read_all_at", timestamp(connection.read_all_at)),
             ("template_limit", connection.template_limit.into()),
             ("templates", present.into()),
+            ("generated", generated.into()),
             ("drifted", drifted.into()),
             ("missing", missing.into()),
             ("gone", gone.into()),

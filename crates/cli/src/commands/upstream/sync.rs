@@ -10,7 +10,7 @@ use galley_domain::{
     violation::Violations,
 };
 use galley_server::upstream::Session;
-use galley_store::{Account, MirroredTemplate, StoredTemplate, SweepReport};
+use galley_store::{Account, MirrorFilter, MirroredTemplate, StoredTemplate, SweepReport};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -70,10 +70,11 @@ impl UpstreamCommands<'_> {
         let (calls, was_suspicious) = (session.calls(), session.connection.suspicious_at.is_some());
         session.end().await?;
         let walked = walked?;
-        let mirror = self.mirror(&account).await?;
+        let mirror = self.mirror(&account, MirrorFilter::All).await?;
         let rows: BTreeMap<_, _> = mirror.iter().map(|row| (&row.id, row)).collect();
         let (verdict, missing) = walked.verdict(&mirror);
-        let templates: Vec<&RemoteTemplate> = walked.templates().into_values().collect();
+        let templates = walked.templates().into_values().filter(|it| !it.is_generated());
+        let templates: Vec<&RemoteTemplate> = templates.collect();
         let templates = templates.iter().copied();
         let is_changed = |it: &&RemoteTemplate| {
             rows.get(&it.id).is_none_or(|row: &&MirroredTemplate| row.differs_from(it))
@@ -81,6 +82,7 @@ impl UpstreamCommands<'_> {
         let report = SweepReport {
             verdict,
             seen: walked.progress.seen,
+            generated: walked.progress.generated,
             changed: templates.clone().filter(is_changed).count() as u64,
             missing,
             suspicious: was_suspicious || verdict == SweepVerdict::Suspicious,
@@ -195,6 +197,7 @@ fn members(
         ("complete", (report.verdict == SweepVerdict::Counted).into()),
         ("calls", calls.into()),
         ("seen", report.seen.into()),
+        ("generated", report.generated.into()),
         ("changed", report.changed.into()),
         ("missing", report.missing.into()),
         ("suspicious", report.suspicious.into()),

@@ -1,5 +1,5 @@
 //! `{base}/upstream` and `{base}/message_templates/{id}/upstream`: the connection of an account to its
-//! provider, its operations, and its templates there.
+//! provider, its operations, and the templates there.
 
 mod actions;
 mod connection;
@@ -23,6 +23,7 @@ use crate::{
 
 pub(crate) const CONNECTION: &str = "/api/v1.0/{phone_number_id}/{key}/upstream";
 pub(crate) const OPERATIONS: &str = "/api/v1.0/{phone_number_id}/{key}/upstream/operations";
+pub(crate) const TEMPLATES: &str = "/api/v1.0/{phone_number_id}/{key}/upstream/templates";
 pub(crate) const TEMPLATE: &str =
     "/api/v1.0/{phone_number_id}/{key}/message_templates/{id}/upstream";
 pub(crate) const SUBMIT: &str =
@@ -38,6 +39,7 @@ pub(crate) fn routes(base: BasePath) -> Router<App> {
     Router::new()
         .route(&base.at(CONNECTION), get(connection::show))
         .route(&base.at(OPERATIONS), get(connection::operations))
+        .route(&base.at(TEMPLATES), get(template::list))
         .route(&base.at(TEMPLATE), get(template::show))
         .route(&base.at(SUBMIT), post(actions::submit))
         .route(&base.at(ACCEPT), post(actions::accept))

@@ -1,7 +1,7 @@
 //! The JSON form of a connection, of operations, and of templates at the provider.
 
 use galley_domain::upstream::ProviderError;
-use galley_store::{StoredOperation, UpstreamConnection};
+use galley_store::{MirroredTemplate, StoredOperation, UpstreamConnection};
 
 use super::{ObjectWriter, write_data};
 use crate::api::at_provider::AtProvider;
@@ -45,8 +45,17 @@ fn host(base_url: &str) -> &str {
 
 /// A page of operations, newest first; `next` is the query of the next page.
 pub(crate) fn operations(operations: &[StoredOperation], next: Option<&str>) -> String {
-    let mut out = String::with_capacity(256 * operations.len() + 64);
-    write_data(&mut out, operations, write_operation);
+    page(operations, write_operation, next)
+}
+
+/// A page of templates at the provider, by their ids there; `next` is the query of the next page.
+pub(crate) fn provided(rows: &[MirroredTemplate], next: Option<&str>) -> String {
+    page(rows, write_provided, next)
+}
+
+fn page<T>(items: &[T], write: impl Fn(&mut String, &T), next: Option<&str>) -> String {
+    let mut out = String::with_capacity(256 * items.len() + 64);
+    write_data(&mut out, items, write);
     if let Some(next) = next {
         out.push_str(",\"paging\":{\"next\":");
         out.push_str(&serde_json::to_string(next).unwrap_or_default());
@@ -85,6 +94,32 @@ fn write_operation(out: &mut String, stored: &StoredOperation) {
     object.close();
 }
 
+/// A template at the provider, whether the account has it or not.
+fn write_provided(out: &mut String, row: &MirroredTemplate) {
+    let mut object = ObjectWriter::open(out);
+    object.string("id", row.id.as_str());
+    if let Some(template) = row.template {
+        object.display("template_id", template);
+    }
+    object.string("name", &row.name);
+    object.string("language", &row.language);
+    write_shown(&mut object, row);
+    object.close();
+}
+
+/// What the provider shows of a template, without its identity and its content.
+fn write_shown(object: &mut ObjectWriter<'_>, row: &MirroredTemplate) {
+    object.string("status", row.status.as_str());
+    object.string("category", &row.category);
+    if let Some(source) = &row.source {
+        object.string("source", source.as_str());
+    }
+    if let Some(quality) = row.quality {
+        object.unescaped("quality", quality.as_str());
+    }
+    object.timestamp("observed_at", row.observed_at);
+}
+
 /// A template at the provider, with the provider's document if it was read.
 pub(crate) fn template_at_provider(at: &AtProvider, document: Option<&str>) -> String {
     let mut out = String::with_capacity(document.map_or(0, str::len) + 512);
@@ -105,12 +140,7 @@ pub(super) fn write_member(object: &mut ObjectWriter<'_>, at: &AtProvider) {
         }
         object.unescaped("state", at.state());
         if let Some(mirrored) = &at.mirrored {
-            object.string("status", mirrored.status.as_str());
-            object.string("category", &mirrored.category);
-            if let Some(quality) = mirrored.quality {
-                object.unescaped("quality", quality.as_str());
-            }
-            object.timestamp("observed_at", mirrored.observed_at);
+            write_shown(object, mirrored);
         }
         write_error(object, at.error());
     });

@@ -4,7 +4,7 @@ use galley_domain::upstream::{
     CallDone, CallFailure, CallKind, OperationKind, OperationState, ProviderError, RemoteId,
     failure::NAME_IN_USE, operation::changed_outside,
 };
-use galley_store::{StoredOperation, StoredTemplate};
+use galley_store::{MirroredTemplate, StoredOperation, StoredTemplate};
 use galley_upstream::Upstream as _;
 
 use super::{Progress, Run, document, subject::Subject};
@@ -84,6 +84,11 @@ impl Session {
         subject: Subject,
         run: &mut Run<'_>,
     ) -> Result<Plan, SyncError> {
+        if subject.row.as_ref().is_some_and(MirroredTemplate::is_generated) {
+            // Deleting it only in the account is all that can be done.
+            let is_deletion = operation.operation.kind == OperationKind::Delete;
+            return Ok(if is_deletion { Plan::Skip } else { Plan::Failed(generated()) });
+        }
         if operation.operation.kind == OperationKind::Delete {
             return self.plan_delete(operation, subject).await;
         }
@@ -229,6 +234,16 @@ fn taken() -> CallFailure {
         subcode: Some(NAME_IN_USE),
         title: None,
         message: "The provider has another template with this name and language.".to_owned(),
+    })
+}
+
+/// The failure of a change of a template that the provider generated, as the provider would tell it.
+fn generated() -> CallFailure {
+    CallFailure::Refused(ProviderError {
+        code: 100,
+        subcode: Some(2_388_318),
+        title: None,
+        message: "The provider generated this template, and allows no change of it.".to_owned(),
     })
 }
 

@@ -87,6 +87,8 @@ impl Session {
             return Ok(if is_present { ProbeResult::Different } else { ProbeResult::Absent });
         }
         let result = match (present, &subject.template) {
+            // Its name is taken until the provider removes it.
+            (Some(found), _) if found.is_generated() => ProbeResult::Different,
             (Some(found), Some(template)) => {
                 let wanted = VersionContent::of(&template.template);
                 let call = LostCall {

@@ -96,6 +96,9 @@ impl Session {
         found: &RemoteTemplate,
     ) -> Result<bool, SyncError> {
         let (store, account) = (&self.context.store, self.connection.account);
+        if found.is_generated() {
+            return Ok(false);
+        }
         let row = store.mirrored_template(account, found.id.clone()).await?;
         if let Some(owner) = row.and_then(|row| row.template) {
             return Ok(owner == operation.template);

@@ -24,7 +24,7 @@ pub(crate) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u
      u.token_expires_at, u.app_secret, u.connected_at, u.paused_at, u.suspicious_at, u.degraded, \
      u.degraded_since, u.degraded_until, u.error, u.calls, u.sweep_calls, u.creates, u.rest_until, \
      u.sweep, u.sweep_began_at, u.sweep_full, u.sweep_cursor, u.sweep_seen, u.sweep_changed, \
-     u.sweep_total, u.sweep_restarted, u.sweep_idle, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
+     u.sweep_total, u.sweep_restarted, u.sweep_generated, u.sweep_idle, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
      u.template_limit, u.fence, u.leased_until";
 
 /// Whether workers make no calls of a connection, as an SQL expression in an update of `upstream`.
@@ -124,6 +124,7 @@ fn sweep(row: &impl StoredRow) -> Result<Option<Sweep>, StoreError> {
             restarted: row.value("sweep_restarted")?,
             failed: false,
             total: row.optional("sweep_total", count)?,
+            generated: row.decoded("sweep_generated", count)?,
             idle: row.decoded("sweep_idle", count)?,
         },
         changed: row.number("sweep_changed")?,

@@ -8,9 +8,18 @@ use serde_json::{Map, Value, json};
 
 use crate::{HintReport, MirroredTemplate};
 
-/// The templates that webhooks are about, each once, with what only the webhooks say.
+/// The templates that webhooks are about, each once.
 #[derive(Debug, Default)]
-pub(crate) struct HintedTemplates(BTreeMap<RemoteId, Map<String, Value>>);
+pub(crate) struct HintedTemplates(BTreeMap<RemoteId, HintedInfo>);
+
+/// What webhooks say about a template.
+#[derive(Debug, Default)]
+struct HintedInfo {
+    /// What only they say.
+    own: Map<String, Value>,
+    /// Whether its name is like those of templates that the provider generates.
+    has_generated_name: bool,
+}
 
 impl HintedTemplates {
     /// Coalesces hints, in the order in which they arrived.
@@ -19,7 +28,8 @@ impl HintedTemplates {
         for hint in hints {
             let Some(template) = hint.template() else { continue };
             let info = templates.0.entry(template.id.clone()).or_default();
-            info.extend(own_info(hint));
+            info.own.extend(own_info(hint));
+            info.has_generated_name |= template.has_generated_name();
         }
         templates
     }
@@ -29,16 +39,19 @@ impl HintedTemplates {
         self.0.keys()
     }
 
-    /// The report, if so many of the templates are mirrored.
-    pub(crate) fn report(&self, known: usize) -> HintReport {
-        HintReport { known, unknown: self.0.len().saturating_sub(known) }
+    /// The report, if these of the templates are mirrored. Of the others, those with the name of a
+    /// generated one are not counted: they come and go, and no sweep is made for them.
+    pub(crate) fn report(&self, known: &[&RemoteId]) -> HintReport {
+        let is_unknown =
+            |(id, info): &(&RemoteId, &HintedInfo)| !info.has_generated_name && !known.contains(id);
+        HintReport { known: known.len(), unknown: self.0.iter().filter(is_unknown).count() }
     }
 
     /// What is stored about a template, given what was stored before; `None` if there is nothing.
     pub(crate) fn info(&self, id: &RemoteId, before: Option<&str>) -> Option<String> {
         let before = before.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
         let mut info = before.unwrap_or_default();
-        info.extend(self.0.get(id).cloned().unwrap_or_default());
+        info.extend(self.0.get(id).map(|it| it.own.clone()).unwrap_or_default());
         (!info.is_empty()).then(|| Value::Object(info).to_string())
     }
 }

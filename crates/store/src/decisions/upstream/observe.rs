@@ -18,7 +18,7 @@ use galley_domain::{
     rulebook::{Category, WHATSAPP},
     template::{Review, Status, Template, lifecycle::State, quality::Quality},
     upstream::{
-        RemoteTemplate,
+        RemoteTemplate, TemplateSource,
         content::{ContentKey, document_key},
         failure::PROBE_INTERVAL,
         sweep::SWEEPS_UNTIL_GONE,
@@ -145,6 +145,19 @@ impl<'a> Observation<'a> {
         (WHATSAPP.unique_key)(account, &name, &language)
     }
 
+    /// How the template came into being. A provider that does not tell it this time, for example because
+    /// it refused the field in the session, has told it before. For a template of the account, only what
+    /// is told now counts, so that a wrong word does not last.
+    fn template_source(&self) -> Option<&'a TemplateSource> {
+        let before = || self.before.filter(|before| before.template.is_none())?.source.as_ref();
+        self.remote.source.as_ref().or_else(before)
+    }
+
+    /// Whether the provider generated the template: the mirror shows it, and the account ignores it.
+    fn is_generated(&self) -> bool {
+        self.template_source().is_some_and(TemplateSource::is_generated)
+    }
+
     /// Whether the header differs from the mirror in a way that a change of the content can cause.
     fn has_new_header(&self) -> bool {
         self.before.is_none_or(|before| {
@@ -178,7 +191,7 @@ impl<'a> Observation<'a> {
     fn local(&self) -> Option<&'a StoredTemplate> {
         let is_foreign = self.remote.status.is_deleted()
             && self.before.is_some_and(|before| before.template.is_none());
-        self.local.filter(|_| !self.is_superseded && !is_foreign)
+        self.local.filter(|_| !self.is_superseded && !is_foreign && !self.is_generated())
     }
 
     /// The template that the row belongs to. The delete at the provider finds the row by it, and a
@@ -191,6 +204,9 @@ impl<'a> Observation<'a> {
     /// Decides. `former` are the former versions of the account's template, newest first, if they are
     /// wanted.
     pub(crate) fn decide(&self, former: &[FormerVersion]) -> Observed {
+        if self.is_generated() {
+            return self.generated();
+        }
         let content_key = self.content_key();
         let version = match self.version_match(Some(former)) {
             VersionMatch::Version(version) => Some(version),
@@ -209,6 +225,31 @@ impl<'a> Observation<'a> {
             }
         }
         observed
+    }
+
+    /// A generated template is shown in the mirror. It is neither read, imported nor linked to a template
+    /// of the account, whatever its name is. One that an earlier build has imported is read, has the
+    /// status that the provider shows, and is live only with the content that was imported.
+    fn generated(&self) -> Observed {
+        let before = self.before.filter(|before| before.template.is_some());
+        let content_key = self.content_key();
+        let matched = before.filter(|it| it.content_key == content_key).and_then(|it| it.version);
+        let row = self.row(content_key, None);
+        let row = MirroredTemplate {
+            template: before.and_then(|before| before.template),
+            version: matched,
+            drifted: false,
+            dirty_at: before.and(row.dirty_at),
+            ..row
+        };
+        let is_imported = |it: &&StoredTemplate| !self.is_superseded && row.template == Some(it.id);
+        let local = self.local.filter(is_imported).filter(|_| self.is_settled());
+        let change = local.and_then(|local| {
+            let seen =
+                Seen { matched, is_known: true, is_new_drift: false, is_category_unsent: false };
+            LocalChange::followed(self.account, local, self.remote, seen, self.at)
+        });
+        Observed { row, is_changed: false, change, import: None }
     }
 
     /// The row after the observation.
@@ -264,6 +305,7 @@ impl<'a> Observation<'a> {
             gone_at: None,
             dirty_at,
             info: before.and_then(|before| before.info.clone()),
+            source: self.template_source().cloned(),
         }
     }
 

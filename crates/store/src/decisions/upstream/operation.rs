@@ -266,5 +266,6 @@ fn new_row(created: &Created, local: &TemplateIdentity, at: Timestamp) -> Mirror
         gone_at: None,
         dirty_at: None,
         info: None,
+        source: None,
     }
 }

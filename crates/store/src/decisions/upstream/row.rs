@@ -3,15 +3,18 @@
 use galley_domain::{
     id::TemplateId,
     template::quality::Quality,
-    upstream::{RemoteId, RemoteStatus},
+    upstream::{RemoteId, RemoteStatus, TemplateSource},
 };
 
-use crate::{MirrorCounts, MirroredTemplate, StoreError, ToRead, stored_row::StoredRow};
+use crate::{
+    MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead, stored_row::StoredRow,
+};
 
 /// The columns that [`mirrored`] reads.
 pub(crate) const MIRROR_COLUMNS: &str = "remote_id, template_id, name, language, status, category, \
      correct_category, quality, reason, remote_updated_at, content_key, version, sent_version, drifted, \
-     observed_at, changed_at, sweep, missing, gone_at, dirty_at, info";
+     observed_at, changed_at, sweep, missing, gone_at, dirty_at, info, \
+     source";
 
 /// A row of the mirror.
 pub(crate) fn mirrored(row: &impl StoredRow) -> Result<MirroredTemplate, StoreError> {
@@ -38,17 +41,39 @@ pub(crate) fn mirrored(row: &impl StoredRow) -> Result<MirroredTemplate, StoreEr
         gone_at: row.optional_timestamp("gone_at")?,
         dirty_at: row.optional_timestamp("dirty_at")?,
         info: row.value("info")?,
+        source: row.optional("source", |word: String| Some(TemplateSource::parse(&word)))?,
     })
+}
+
+impl MirrorFilter {
+    /// The SQL condition on a row of an account (`$1`), with [`source`](Self::source) as `$3`.
+    pub(crate) fn condition(&self) -> String {
+        let present = MirroredTemplate::PRESENT;
+        let source = "(CAST($3 AS TEXT) IS NULL OR source = $3)";
+        match self {
+            Self::All => source.to_owned(),
+            Self::Present(_) => format!("{present} AND {source}"),
+        }
+    }
+
+    /// The source to list.
+    pub(crate) fn source(&self) -> Option<&str> {
+        match self {
+            Self::Present(source) => source.as_ref().map(TemplateSource::as_str),
+            Self::All => None,
+        }
+    }
 }
 
 /// Counts the mirror of an account (`$1`), as [`counts`] reads them. A template of the provider that the
 /// account has deleted is not gone, nor is a former one whose template the provider has again.
 pub(crate) fn count_mirror() -> String {
-    let present = MirroredTemplate::PRESENT;
+    let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
     format!(
         "SELECT count(*) FILTER (WHERE {present}) AS present, \
          count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
-         count(*) FILTER (WHERE {present} AND missing > 0) AS missing, \
+         count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
+         count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
          (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
          t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
          g.gone_at IS NOT NULL AND t.claim IS NOT NULL AND NOT EXISTS (SELECT 1 \
@@ -65,6 +90,7 @@ pub(crate) fn counts(row: &impl StoredRow) -> Result<MirrorCounts, StoreError> {
         drifted: row.number("drifted")?,
         missing: row.number("missing")?,
         gone: row.number("gone")?,
+        generated: row.number("generated")?,
     })
 }
 

@@ -52,7 +52,7 @@ impl Provided<'_> {
     }
 
     /// Whether a deleted template has to be deleted at the provider. It does not if no call was ever
-    /// made that may have created it.
+    /// made that may have created it, and cannot be if the provider generated it.
     pub(crate) fn needs_deletion(&self) -> bool {
         let was_sent = |it: &StoredOperation| {
             let operation = &it.operation;
@@ -60,7 +60,10 @@ impl Provided<'_> {
                 && !operation.state.is_settled()
                 && operation.attempts > 0
         };
-        self.present().is_some() || self.operations.iter().any(was_sent)
+        match self.present() {
+            Some(row) => !row.is_generated(),
+            None => self.operations.iter().any(was_sent),
+        }
     }
 }
 
@@ -99,6 +102,9 @@ pub(crate) fn plan_action(
         return retry(stored, newest).map_err(refused);
     }
     let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate).map_err(Box::new)?;
+    if provided.present().is_some_and(MirroredTemplate::is_generated) {
+        return Err(refused(GENERATED));
+    }
     let planned = match action {
         UpstreamAction::Submit => submit(change.review, stored, provided),
         UpstreamAction::Push => push(change.review, stored, provided),
@@ -109,6 +115,9 @@ pub(crate) fn plan_action(
     };
     planned.map_err(refused)
 }
+
+/// Why nothing can be done about a template that an earlier build has imported.
+const GENERATED: &str = "The provider generated this template from a message, and removes it by itself. It cannot be changed.";
 
 fn submit(
     review: Review,

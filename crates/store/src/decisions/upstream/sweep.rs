@@ -5,17 +5,64 @@ use galley_domain::upstream::{
     sweep::{self, PageCounts, SWEEPS_UNTIL_GONE},
 };
 
-use crate::{PageRecord, Sweep, SweepPosition, SweepReport, UpstreamConnection};
+use crate::{
+    MirroredTemplate, PageRecord, StoreError, Sweep, SweepPosition, SweepReport,
+    UpstreamConnection, stored_row::StoredRow,
+};
 
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 
 /// The rows that the last sweep which has walked to the last page did not see, as an SQL condition; `$1`
-/// is the account.
-pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND sweep < \
-     (SELECT u.walked_sweep FROM upstream u WHERE u.account_id = $1)";
+/// is the account. Generated templates, which come and go, are not among them.
+pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND \
+     coalesce(source, '') <> 'AUTO_GENERATED' AND sweep < (SELECT u.walked_sweep \
+     FROM upstream u WHERE u.account_id = $1)";
+
+/// Counts the rows that a read saw during the sweep `$1` of the account `$2`, which began at `$3`, as
+/// seen by the sweep.
+pub(crate) const SEEN_BY_READS: &str = "UPDATE upstream_template SET sweep = $1 WHERE \
+     account_id = $2 AND sweep <> $1 AND observed_at >= $3";
+
+/// What [`SweptCounts`] reads at the end of the sweep `$2` of the account `$1`.
+pub(crate) fn count_swept() -> String {
+    let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
+    // SQLite numbers the values in the order in which the text names them.
+    let known = format!("account_id = $1 AND {present} AND NOT ({MISSING}) AND {own}");
+    format!(
+        "SELECT count(*) FILTER (WHERE {known}) AS known, \
+         count(*) FILTER (WHERE {known} AND sweep <> $2) AS missing \
+         FROM upstream_template WHERE account_id = $1"
+    )
+}
+
+/// Deletes the generated templates that the sweep `$2` of the account `$1` did not see. Nothing in the
+/// account depends on them, so that their absence needs no proof.
+pub(crate) const FORGET_GENERATED: &str = "DELETE FROM upstream_template WHERE account_id = $1 AND \
+     sweep <> $2 AND source = 'AUTO_GENERATED' AND template_id IS NULL";
+
+/// Counts the templates that the sweep `$2` of the account `$1` did not see as missing once more.
+pub(crate) const COUNT_MISSING: &str = "UPDATE upstream_template SET missing = missing + 1 WHERE \
+     account_id = $1 AND sweep <> $2 AND gone_at IS NULL";
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
+
+/// The templates of the mirror at the end of a sweep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SweptCounts {
+    /// Those that the mirror shows as present, without generated ones.
+    pub(crate) known: u32,
+    /// Those of them that neither the sweep nor a read during it saw.
+    pub(crate) missing: u32,
+}
+
+impl SweptCounts {
+    /// Reads a row of [`count_swept`].
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        let count = |column| row.decoded(column, |count: i64| u32::try_from(count).ok());
+        Ok(Self { known: count("known")?, missing: count("missing")? })
+    }
+}
 
 /// The sweep that runs after one more page.
 pub(crate) struct RecordedPage {
@@ -85,7 +132,7 @@ pub(crate) struct FinishedSweep {
     pub(crate) is_newly_suspicious: bool,
     /// Whether it read all templates with components.
     pub(crate) has_read_all: bool,
-    /// Whether it walked to the last page.
+    /// Whether it walked to the last page, so that generated templates that it did not see are removed.
     pub(crate) is_walked: bool,
 }
 
@@ -95,14 +142,8 @@ impl FinishedSweep {
         self.report.verdict == SweepVerdict::Counted
     }
 
-    /// `known` is the number of templates that the mirror shows as present, `missing` of those of
-    /// them that neither the sweep nor a read during it saw.
-    pub(crate) fn new(
-        connection: &UpstreamConnection,
-        sweep: &Sweep,
-        known: u32,
-        missing: u32,
-    ) -> Self {
+    pub(crate) fn new(connection: &UpstreamConnection, sweep: &Sweep, counts: SweptCounts) -> Self {
+        let SweptCounts { known, missing } = counts;
         let is_walked = sweep.position == SweepPosition::End;
         let failed = sweep.progress.failed || !is_walked;
         let progress = SweepProgress { failed, ..sweep.progress };
@@ -113,6 +154,7 @@ impl FinishedSweep {
         let report = SweepReport {
             verdict,
             seen: progress.seen,
+            generated: progress.generated,
             changed: sweep.changed,
             missing,
             suspicious: was_suspicious || is_suspicious,

@@ -28,7 +28,10 @@ pub(super) async fn record(
         return Ok(HintReport::default());
     }
     let ids: Vec<&str> = templates.ids().map(RemoteId::as_str).collect();
-    let rows = mirror::several_in(transaction, account, &ids).await?;
+    let mut rows = mirror::several_in(transaction, account, &ids).await?;
+    let known: Vec<&RemoteId> = rows.iter().map(|row| &row.id).collect();
+    let report = templates.report(&known);
+    rows.retain(|row| !row.is_generated());
     let known: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
     let dirty: Vec<i64> = rows.iter().map(|row| millis(next_dirty(row.dirty_at, at))).collect();
     let info: Vec<Option<String>> =
@@ -41,7 +44,6 @@ pub(super) async fn record(
         let values: Values<'_> = &[&own, &known, &dirty, &info];
         transaction.execute(update, values).await?;
     }
-    let report = templates.report(known.len());
     if report.unknown > 0 {
         let update = "UPDATE upstream SET sweep_wanted = true WHERE account_id = $1";
         transaction.execute(update, &[&own]).await?;

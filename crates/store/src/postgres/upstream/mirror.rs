@@ -7,7 +7,7 @@ use galley_domain::{
 };
 
 use crate::{
-    MirrorCounts, MirroredTemplate, StoreError, ToRead,
+    MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead,
     decisions::upstream::{
         MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
     },
@@ -75,12 +75,17 @@ pub(super) async fn of_templates(
 pub(super) async fn page(
     connection: &PgConnection,
     account: AccountId,
+    filter: &MirrorFilter,
     after: Option<&RemoteId>,
     limit: usize,
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
-    let statement = select("account_id = $1 AND remote_id > $2 ORDER BY remote_id LIMIT $3");
+    let listed = filter.condition();
+    let statement = select(&format!(
+        "account_id = $1 AND remote_id > $2 AND {listed} ORDER BY remote_id LIMIT $4"
+    ));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: Values<'_> = &[&key(account.get()), &after.map_or("", RemoteId::as_str), &limit];
+    let (after, source) = (after.map_or("", RemoteId::as_str), filter.source());
+    let values: Values<'_> = &[&key(account.get()), &after, &source, &limit];
     connection.query(&statement, values).await?.iter().map(mirrored).collect()
 }
 
@@ -135,8 +140,9 @@ pub(super) async fn to_read(
 const WRITE: &str = "INSERT INTO upstream_template (account_id, remote_id, template_id, name, \
      language, status, category, correct_category, quality, reason, remote_updated_at, document, \
      content_key, version, drifted, observed_at, changed_at, sweep, missing, gone_at, dirty_at, \
-     info, sent_version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
-     $16, $17, $18, $19, $20, $21, $22, $23) ON CONFLICT (account_id, remote_id) DO UPDATE SET \
+     info, sent_version, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+     $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) \
+     ON CONFLICT (account_id, remote_id) DO UPDATE SET \
      template_id = excluded.template_id, name = excluded.name, language = excluded.language, \
      status = excluded.status, category = excluded.category, \
      correct_category = excluded.correct_category, quality = excluded.quality, \
@@ -146,7 +152,7 @@ const WRITE: &str = "INSERT INTO upstream_template (account_id, remote_id, templ
      observed_at = excluded.observed_at, changed_at = excluded.changed_at, \
      sweep = excluded.sweep, missing = excluded.missing, gone_at = excluded.gone_at, \
      dirty_at = excluded.dirty_at, info = excluded.info, \
-     sent_version = excluded.sent_version";
+     sent_version = excluded.sent_version, source = excluded.source";
 
 /// Writes a row with the commit; without a document, the one before stays.
 pub(super) fn write(
@@ -180,6 +186,7 @@ pub(super) fn write(
         row.dirty_at.map(millis),
         row.info,
         row.sent_version.map(key),
+        row.source.map(|source| source.as_str().to_owned()),
     ];
     transaction.defer(WRITE, values);
 }

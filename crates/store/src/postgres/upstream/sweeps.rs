@@ -8,14 +8,13 @@ use super::{
     observations::{Recorder, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
-    SweepReport,
+    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, MISSING, OWN_APPROVALS, RecordedPage, SUSPICIOUS, Source,
-        UNSENT,
+        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
+        SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
     },
     postgres::{
-        columns::{decode, key, millis, number, template_id},
+        columns::{key, millis, number, template_id},
         events,
         ids::IdGenerator,
         pool::Values,
@@ -32,7 +31,7 @@ pub(super) async fn begin(
 ) -> Result<Fenced<u64>, StoreError> {
     let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, sweep_full = $4, \
                   sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
-                  sweep_restarted = false, sweep_idle = 0, \
+                  sweep_restarted = false, sweep_generated = 0, sweep_idle = 0, \
                   sweep_wanted = false WHERE account_id = $1 AND fence = $2 AND leased_until IS NOT NULL RETURNING sweep";
     let values: Values<'_> = &[&key(fence.account.get()), &key(fence.number), &millis(at), &full];
     let row = transaction.query_one(update, values).await?;
@@ -57,7 +56,7 @@ pub(super) async fn record_page(
     let source = Source::Page(sweep.number);
     for remote in &page.templates {
         let item = recorder.record(transaction, remote, source, (page.seen_at, at)).await?;
-        counts.add(item.is_new_to_sweep);
+        counts.add(item.is_new_to_sweep, item.observed.row.is_generated());
         result.changed += u64::from(item.observed.is_changed);
         result.imported += u64::from(item.is_imported);
         result.to_read.extend(item.observed.to_read());
@@ -67,7 +66,7 @@ pub(super) async fn record_page(
     let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, sweep_changed = $4, \
                   sweep_total = $5, sweep_restarted = $6, \
                   template_limit = coalesce($7, template_limit), sweep = $8, \
-                  sweep_idle = $9 WHERE account_id = $1";
+                  sweep_generated = $9, sweep_idle = $10 WHERE account_id = $1";
     let values: Values<'_> = &[
         &key(account.get()),
         &next.position.stored(),
@@ -77,6 +76,7 @@ pub(super) async fn record_page(
         &next.progress.restarted,
         &page.limit.map(i64::from),
         &key(sweep.number),
+        &i64::from(next.progress.generated),
         &i64::from(next.progress.idle),
     ];
     transaction.execute(update, values).await?;
@@ -96,24 +96,16 @@ pub(super) async fn finish(
     };
     let own = key(fence.account.get());
     let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
-    let values: Values<'_> = &[&own, &number, &began_at];
-    let present = MirroredTemplate::PRESENT;
-    let count = format!(
-        "SELECT count(*), count(*) FILTER (WHERE sweep <> $2 AND observed_at < $3) \
-         FROM upstream_template WHERE account_id = $1 AND {present} AND NOT ({MISSING})"
-    );
-    let (known, missing) = match transaction.query_one(&count, values).await? {
-        Some(row) => {
-            let count = |count: i64| u32::try_from(count).ok();
-            (decode(&row, 0, count)?, decode(&row, 1, count)?)
-        }
-        None => (0, 0),
-    };
-    let finished = FinishedSweep::new(&connected, &sweep, known, missing);
+    transaction.execute(SEEN_BY_READS, &[&number, &own, &began_at]).await?;
+    let values: Values<'_> = &[&own, &number];
+    let counts = transaction.query_one(&count_swept(), values).await?;
+    let counts = counts.as_ref().map(SweptCounts::read).transpose()?.unwrap_or_default();
+    let finished = FinishedSweep::new(&connected, &sweep, counts);
+    if finished.is_walked {
+        transaction.execute(FORGET_GENERATED, values).await?;
+    }
     if finished.counts_missing {
-        let update = "UPDATE upstream_template SET missing = missing + 1 WHERE account_id = $1 \
-                      AND sweep <> $2 AND observed_at < $3 AND gone_at IS NULL";
-        transaction.execute(update, values).await?;
+        transaction.execute(COUNT_MISSING, values).await?;
     }
     let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
                   sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \

@@ -21,9 +21,13 @@ pub(super) fn record(
     if one(connection, account)?.is_none() {
         return Ok(HintReport::default());
     }
-    let mut known = 0;
+    let mut known = Vec::new();
     for id in templates.ids() {
         let Some(row) = mirror::one(connection, account, id)? else { continue };
+        known.push(id);
+        if row.is_generated() {
+            continue;
+        }
         let info = templates.info(id, row.info.as_deref());
         connection
             .prepare_cached(
@@ -36,9 +40,8 @@ pub(super) fn record(
                 millis(next_dirty(row.dirty_at, at)),
                 info
             ])?;
-        known += 1;
     }
-    let report = templates.report(known);
+    let report = templates.report(&known);
     if report.unknown > 0 {
         connection
             .prepare_cached("UPDATE upstream SET sweep_wanted = TRUE WHERE account_id = ?1")?

@@ -3,12 +3,12 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::quality::Quality,
-    upstream::RemoteId,
+    upstream::{RemoteId, TemplateSource},
 };
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use crate::{
-    MirrorCounts, MirroredTemplate, StoreError, ToRead,
+    MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead,
     decisions::upstream::{
         MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
     },
@@ -59,13 +59,15 @@ pub(super) fn of_templates(
 pub(super) fn page(
     connection: &Connection,
     account: AccountId,
+    filter: &MirrorFilter,
     after: Option<&RemoteId>,
     limit: usize,
 ) -> Result<Vec<MirroredTemplate>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let after = after.map_or("", RemoteId::as_str);
-    let condition = "account_id = ?1 AND remote_id > ?2 ORDER BY remote_id LIMIT ?3";
-    find(connection, condition, &[&key(account.get()), &after, &limit])
+    let (after, listed) = (after.map_or("", RemoteId::as_str), filter.condition());
+    let condition =
+        format!("account_id = $1 AND remote_id > $2 AND {listed} ORDER BY remote_id LIMIT $4");
+    find(connection, &condition, &[&key(account.get()), &after, &filter.source(), &limit])
 }
 
 pub(super) fn count(
@@ -136,15 +138,15 @@ pub(super) fn write(
             "INSERT INTO upstream_template (account_id, remote_id, template_id, name, language, \
              status, category, correct_category, quality, reason, remote_updated_at, document, \
              content_key, version, drifted, observed_at, changed_at, sweep, missing, gone_at, \
-             dirty_at, info, sent_version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-             ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23) \
+             dirty_at, info, sent_version, source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+             ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
              ON CONFLICT (account_id, remote_id) \
              DO UPDATE SET template_id = ?3, name = ?4, language = ?5, status = ?6, \
              category = ?7, correct_category = ?8, quality = ?9, reason = ?10, \
              remote_updated_at = ?11, document = coalesce(?12, document), content_key = ?13, \
              version = ?14, drifted = ?15, observed_at = ?16, changed_at = ?17, sweep = ?18, \
              missing = ?19, gone_at = ?20, dirty_at = ?21, info = ?22, \
-             sent_version = ?23",
+             sent_version = ?23, source = ?24",
         )?
         .execute(params![
             key(account.get()),
@@ -170,6 +172,7 @@ pub(super) fn write(
             row.dirty_at.map(millis),
             row.info,
             row.sent_version.map(key),
+            row.source.as_ref().map(TemplateSource::as_str),
         ])?;
     Ok(())
 }

@@ -9,11 +9,10 @@ use super::{
     observations::{self, record, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, MirroredTemplate, PageRecord, PageResult, StoreError,
-    SweepReport,
+    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
     decisions::upstream::{
-        FinishedSweep, LocalChange, MISSING, OWN_APPROVALS, RecordedPage, SUSPICIOUS, Source,
-        UNSENT,
+        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
+        SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
     },
     sqlite::{
         columns::{key, millis, number, template_id},
@@ -31,7 +30,7 @@ pub(super) fn begin(
     let mut update = connection.prepare_cached(
         "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = ?3, sweep_full = ?4, \
          sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
-         sweep_restarted = FALSE, sweep_idle = 0, sweep_wanted = FALSE WHERE account_id = ?1 AND fence = ?2 AND \
+         sweep_restarted = FALSE, sweep_generated = 0, sweep_idle = 0, sweep_wanted = FALSE WHERE account_id = ?1 AND fence = ?2 AND \
          leased_until IS NOT NULL RETURNING sweep",
     )?;
     let values = params![key(fence.account.get()), key(fence.number), millis(at), full];
@@ -57,7 +56,7 @@ pub(super) fn record_page(
         let source = Source::Page(sweep.number);
         let times = (page.seen_at, at);
         let recorded = record(batch, account, remote, source, &deleting, times)?;
-        counts.add(recorded.is_new_to_sweep);
+        counts.add(recorded.is_new_to_sweep, recorded.observed.row.is_generated());
         result.changed += u64::from(recorded.observed.is_changed);
         result.imported += u64::from(recorded.is_imported);
         result.to_read.extend(recorded.observed.to_read());
@@ -69,7 +68,7 @@ pub(super) fn record_page(
         .prepare_cached(
             "UPDATE upstream SET sweep_cursor = ?2, sweep_seen = ?3, sweep_changed = ?4, \
              sweep_total = ?5, sweep_restarted = ?6, template_limit = coalesce(?7, template_limit), \
-             sweep = ?8, sweep_idle = ?9 WHERE account_id = ?1",
+             sweep = ?8, sweep_generated = ?9, sweep_idle = ?10 WHERE account_id = ?1",
         )?
         .execute(params![
             key(account.get()),
@@ -80,6 +79,7 @@ pub(super) fn record_page(
             next.progress.restarted,
             page.limit,
             key(sweep.number),
+            next.progress.generated,
             next.progress.idle,
         ])?;
     Ok(Fenced::Done(result))
@@ -99,21 +99,18 @@ pub(super) fn finish(
     let connection = batch.connection();
     let own = key(fence.account.get());
     let (number, began_at) = (key(sweep.number), millis(sweep.began_at));
-    let present = MirroredTemplate::PRESENT;
-    let (known, missing) = connection
-        .prepare_cached(&format!(
-            "SELECT count(*), count(*) FILTER (WHERE sweep <> ?2 AND observed_at < ?3) \
-             FROM upstream_template WHERE account_id = ?1 AND {present} AND NOT ({MISSING})"
-        ))?
-        .query_row([own, number, began_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let finished = FinishedSweep::new(&connected, &sweep, known, missing);
+    connection.prepare_cached(SEEN_BY_READS)?.execute([number, own, began_at])?;
+    let counts = {
+        let mut query = connection.prepare_cached(&count_swept())?;
+        let mut rows = query.query([own, number])?;
+        rows.next()?.map(SweptCounts::read).transpose()?.unwrap_or_default()
+    };
+    let finished = FinishedSweep::new(&connected, &sweep, counts);
+    if finished.is_walked {
+        connection.prepare_cached(FORGET_GENERATED)?.execute([own, number])?;
+    }
     if finished.counts_missing {
-        connection
-            .prepare_cached(
-                "UPDATE upstream_template SET missing = missing + 1 WHERE account_id = ?1 AND \
-                 sweep <> ?2 AND observed_at < ?3 AND gone_at IS NULL",
-            )?
-            .execute([own, number, began_at])?;
+        connection.prepare_cached(COUNT_MISSING)?.execute([own, number])?;
     }
     connection
         .prepare_cached(

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const HEADERS: &str = "id,name,language,status,category,previous_category,correct_category,quality_score,rejected_reason,last_updated_time";
+const HEADERS: &str = "id,name,language,status,category,previous_category,correct_category,quality_score,rejected_reason,last_updated_time,source";
 const CONTENT: &str = "parameter_format,components,sub_category,message_send_ttl_seconds,cta_url_link_tracking_opted_out,degrees_of_freedom_spec,library_template_name,display_format";
 const SUMMARY: &str = "summary=total_count,message_template_count,message_template_limit";
 
@@ -101,6 +101,13 @@ async fn fields_that_the_provider_does_not_know_are_left_out_from_then_on() {
     let has_new =
         script.lines().iter().map(|it| it.contains("last_updated_time")).collect::<Vec<_>>();
     assert_eq!(has_new, [true, false, false]);
+    assert!(script.lines()[2].contains("source"), "only what is refused is left out");
+    // A later session does not ask for them again.
+    let refused = upstream.refused_fields();
+    let script = Script::new([Ok(response(200, &found))]);
+    let upstream = super::upstream(&script).without_refused_fields(refused);
+    assert_eq!(upstream.read(&id("7")).await.unwrap().name, "a");
+    assert!(!script.lines()[0].contains("last_updated_time"));
     // Another error of the same code is not about the fields.
     let script = Script::new((0..3).map(|_| Ok(response(400, unknown))));
     let upstream = super::upstream(&script);
@@ -112,7 +119,69 @@ async fn fields_that_the_provider_does_not_know_are_left_out_from_then_on() {
     );
     *script.responses.lock().unwrap() = VecDeque::from([Ok(response(200, &page(&[], None)))]);
     upstream.page(query).await.unwrap();
-    assert!(script_lines(2).contains("last_updated_time"));
+    assert!(script_lines(3).contains("last_updated_time,source"));
+}
+
+/// A provider with some of the new fields, which names the one that it refuses, or none.
+#[tokio::test]
+async fn each_new_field_is_left_out_where_it_is_refused_and_no_other() {
+    let refusal = |field: &str| {
+        let message = format!("(#100) Tried accessing nonexisting field{field} on node type (T)");
+        Ok(response(400, &format!(r#"{{"error":{{"message":"{message}","code":100}}}}"#)))
+    };
+    let (time, source) = (" (last_updated_time)", " (source)");
+    for (refused, kept) in [
+        (vec![], [true, true]),
+        (vec![source], [true, false]),
+        (vec![time], [false, true]),
+        (vec![time, source], [false, false]),
+        (vec![source, time], [false, false]),
+        // An error that names none may be about something else: it has to come twice.
+        (vec![""], [true, true]),
+        // The source is the newest one. The others are left out without it before all are.
+        (vec!["", ""], [true, false]),
+        (vec!["", "", ""], [false, true]),
+        (vec!["", "", "", ""], [false, false]),
+        (vec!["", "", time], [false, true]),
+        (vec![source, ""], [false, false]),
+    ] {
+        let template = template(7, "a", "en").replacen('{', r#"{"source":"AUTO_GENERATED","#, 1);
+        let pages = (0..2).map(|_| Ok(response(200, &page(std::slice::from_ref(&template), None))));
+        let script = Script::new(refused.iter().map(|field| refusal(field)).chain(pages));
+        let upstream = upstream(&script);
+        for _ in 0..2 {
+            let query = PageQuery { after: None, limit: 1, with_components: true };
+            assert!(upstream.page(query).await.unwrap().templates[0].is_generated());
+        }
+        let lines = script.lines();
+        assert_eq!(lines.len(), refused.len() + 2, "{refused:?}");
+        for line in &lines[refused.len()..] {
+            let asked = ["last_updated_time", "source"].map(|field| line.contains(field));
+            assert_eq!(asked, kept, "{refused:?}: {line}");
+            assert_eq!(line.contains("display_format"), kept[0], "{line}");
+        }
+        // A later session leaves out only what was named: another error may have been about something else.
+        let named = [(source, super::super::WITHOUT_SOURCE), (time, super::super::WITHOUT_OTHERS)];
+        let named = named.iter().filter(|(field, _)| refused.contains(field)).map(|it| it.1);
+        assert_eq!(upstream.refused_fields(), named.sum::<u8>(), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_generated_template_is_found_only_if_there_is_no_other() {
+    let generated = template(7, "order", "en").replacen('{', r#"{"source":"AUTO_GENERATED","#, 1);
+    let (own, deleted) = (template(8, "order", "en"), template(9, "order", "en"));
+    let deleted = deleted.replace("APPROVED", "DELETED");
+    for (templates, expected) in [
+        (vec![generated.clone(), own.clone()], "8"),
+        (vec![own, generated.clone()], "8"),
+        (vec![deleted.clone(), generated.clone()], "7"),
+        (vec![generated, deleted], "7"),
+    ] {
+        let script = Script::with_bodies(&[&page(&templates, None)]);
+        let found = upstream(&script).find("order", "en").await.unwrap().unwrap();
+        assert_eq!(found.id, id(expected), "{templates:?}");
+    }
 }
 
 #[tokio::test]

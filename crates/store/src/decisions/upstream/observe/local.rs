@@ -215,6 +215,7 @@ fn observed(row: &MirroredTemplate) -> RemoteTemplate {
         quality: row.quality,
         rejected_reason: row.reason.clone(),
         updated_at: row.remote_updated_at,
+        source: row.source.clone(),
         document: None,
     }
 }

@@ -64,6 +64,7 @@ fn row(version: Option<u64>) -> MirroredTemplate {
         gone_at: None,
         dirty_at: None,
         info: None,
+        source: None,
     }
 }
 

@@ -1,6 +1,7 @@
-//! Versions that the provider does not have although it shows nothing else.
+//! Versions that the provider does not have although it shows nothing else, and templates that it
+//! generated.
 
-use galley_domain::upstream::RemoteStatus;
+use galley_domain::upstream::{RemoteStatus, TemplateSource};
 
 use super::*;
 
@@ -23,6 +24,32 @@ fn an_edit_of_nothing_but_the_category_is_not_at_the_provider_before_it_is_sent(
     }
     let confirmed = Source::Read { asked: None, confirmed: Some(2) };
     assert_eq!(observe(&shown, Some(&imported), Some(&edited), confirmed).row.version, Some(2));
+}
+
+#[test]
+fn a_generated_template_that_was_imported_has_the_status_of_the_provider() {
+    let state = State {
+        version: 1,
+        newest_status: Status::Approved,
+        approved_version: Some(1),
+        hold: None,
+    };
+    let local = stored(state);
+    let generated = |status, text| RemoteTemplate {
+        source: Some(TemplateSource::parse("AUTO_GENERATED")),
+        ..remote(status, text)
+    };
+    let row = observe(&remote("APPROVED", "mine"), None, Some(&local), READ).row;
+    let state_after = |remote: &RemoteTemplate| {
+        let observed = observe(remote, Some(&row), Some(&local), Source::Page(7));
+        assert!(!observed.row.drifted);
+        after(&local, &observed).state
+    };
+    assert_eq!(state_after(&generated("APPROVED", "mine")), state);
+    let approved = |remote| state_after(&remote).approved_version;
+    assert_eq!(approved(generated("REJECTED", "mine")), None);
+    assert_eq!(approved(generated("APPROVED", "foreign")), None, "another content");
+    assert_eq!(state_after(&generated("DISABLED", "mine")).hold, Some(Hold::Disabled));
 }
 
 /// A message with a one-time code that has this button.
@@ -168,4 +195,22 @@ fn a_status_that_tells_no_decision_imports_an_undecided_version() {
         let import = observe(&remote(status, "new"), None, None, Source::Page(1)).import.unwrap();
         assert_eq!(import.state.newest_status, Status::Pending, "{status}");
     }
+}
+
+#[test]
+fn a_template_that_is_once_shown_as_generated_is_still_read() {
+    let local = stored(State {
+        version: 2,
+        newest_status: Status::Pending,
+        approved_version: None,
+        hold: None,
+    });
+    let row = observe(&remote("PENDING", "mine"), None, Some(&local), READ).row;
+    let header = RemoteTemplate {
+        source: Some(TemplateSource::parse("AUTO_GENERATED")),
+        document: None,
+        ..remote("APPROVED", "foreign")
+    };
+    let seen = observe(&header, Some(&row), Some(&local), Source::Page(7));
+    assert_eq!((seen.to_read().is_some(), seen.change), (true, None));
 }
