@@ -328,6 +328,7 @@ macro_rules! conformance {
                 templates_are_listed_by_their_source,
                 webhooks_about_generated_templates_cause_no_calls,
                 a_generated_template_that_was_imported_has_the_status_of_the_provider,
+                a_suspicious_sweep_names_what_it_missed,
             }
             upstream_mirror {
                 an_unknown_template_is_imported_as_it_was_received,

@@ -1,4 +1,4 @@
-//! What `galley upstream` shows of templates that the provider generates.
+//! What `galley upstream` shows of templates that the provider generates, and of those that it misses.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -63,7 +63,7 @@ fn template(name: &str, source: &str) -> Value {
 }
 
 #[test]
-fn generated_templates_are_shown_apart() {
+fn generated_templates_are_shown_apart_and_missing_ones_by_name() {
     let provider = Arc::new(Provider::default());
     let base_url = provider.start();
     let mirror = Mirror::new();
@@ -93,6 +93,14 @@ fn generated_templates_are_shown_apart() {
     let status = mirror.json("status");
     let counts = (&status["state"], &status["templates"], &status["generated"]);
     assert_eq!(counts, (&json!("connected"), &json!(30), &json!(0)), "{status}");
+    assert_eq!((status.get("unseen"), status.get("unseen_templates")), (None, None));
+
+    provider.set(5, 0);
+    mirror.json("sync");
+    let status = mirror.json("status");
+    assert_eq!((&status["state"], &status["unseen"]), (&json!("suspicious"), &json!(25)));
+    let names = status["unseen_templates"].as_array().unwrap();
+    assert_eq!((names.len(), &names[0]), (20, &json!("order_05 en_US")));
 }
 
 #[test]

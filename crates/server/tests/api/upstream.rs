@@ -155,6 +155,29 @@ async fn templates_at_the_provider_are_listed_with_a_filter_for_their_source() {
 }
 
 #[tokio::test]
+async fn a_suspicious_connection_names_the_templates_that_it_misses() {
+    let (app, account, _) = connected().await;
+    let names: Vec<(String, String)> =
+        (10..36).map(|number| (number.to_string(), format!("order_{number}"))).collect();
+    let mut seen: Vec<_> = names.iter().map(|(id, name)| (&**id, &**name, "BUSINESS")).collect();
+    seen.push(("99", "auto_generated_99", "AUTO_GENERATED"));
+    app.sweep_provider(account, &seen).await;
+    let show = || app.base(Method::GET, "/upstream", &NOTHING);
+    assert_eq!(show().await.json().get("unseen"), None);
+    app.sweep_provider(account, &seen[..2]).await;
+    let connection = show().await.json();
+    assert_eq!(
+        (&connection["state"], &connection["unseen"]["count"]),
+        (&json!("suspicious"), &json!(24))
+    );
+    let first = connection["unseen"]["data"].as_array().unwrap();
+    assert_eq!((first.len(), &first[0]["name"]), (20, &json!("order_12")));
+    let by = Author::operator(app.clock.now());
+    app.store.change_connection(account, ConnectionChange::Resumed, by).await.unwrap();
+    assert_eq!(show().await.json().get("unseen"), None);
+}
+
+#[tokio::test]
 async fn operations_are_listed_newest_first_with_the_error_of_the_provider() {
     let (app, account, id) = connected().await;
     for _ in 0..3 {

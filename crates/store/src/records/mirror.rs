@@ -115,6 +115,9 @@ pub struct MirrorCounts {
     pub gone: u64,
     /// Those of the present ones that the provider generated. They are neither drifted nor missing.
     pub generated: u64,
+    /// Those of the present ones that the last sweep which walked to the last page did not see, whatever
+    /// that sweep means, without those that are missing once too often.
+    pub unseen: u64,
 }
 
 /// Which templates of the mirror are listed.
@@ -124,6 +127,8 @@ pub enum MirrorFilter {
     All,
     /// Those that the provider has; with this source, if one is given.
     Present(Option<TemplateSource>),
+    /// Those that the provider had and a sweep did not see, as [`MirrorCounts::unseen`].
+    Unseen,
 }
 
 /// A template of the mirror, without its document.

@@ -5,8 +5,8 @@ use galley_domain::{
     upstream::{RemoteTemplate, SweepVerdict, TemplateSource, read_hook},
 };
 use galley_store::{
-    Absence, Fence, HintReport, MirrorCounts, MirrorFilter, PageRecord, SweepReport,
-    UpstreamAction, UpstreamActionOutcome,
+    Absence, Author, ConnectionChange, Fence, HintReport, MirrorCounts, MirrorFilter, PageRecord,
+    SweepReport, UpstreamAction, UpstreamActionOutcome,
 };
 
 use super::{
@@ -194,4 +194,48 @@ pub(crate) async fn a_generated_template_that_was_imported_has_the_status_of_the
     assert_eq!(stored(store, account, template).await.state.hold, Some(Hold::Disabled));
     done(store.record_read(fence, read_record(changed, None, 50), noon(50)).await.unwrap());
     assert_eq!(stored(store, account, template).await.state.hold, Some(Hold::Paused));
+}
+
+pub(crate) async fn a_suspicious_sweep_names_what_it_missed(store: &Shared) {
+    let fence = connected(store, "a").await;
+    let account = fence.account;
+    sweep(store, fence, &[own(1..31), generated(1..9)].concat(), 1).await;
+    done(store.finish_sweep(fence, noon(2)).await.unwrap());
+    let unseen = async || {
+        let named = listed(store, fence, MirrorFilter::Unseen).await;
+        let counts = store.mirror_counts(account).await.unwrap();
+        assert_eq!(usize::try_from(counts.unseen).unwrap(), named.len());
+        named
+    };
+    assert_eq!(unseen().await, <[&str; 0]>::default());
+    let report = swept(store, fence, &own(1..4), 10).await;
+    assert_eq!((report.verdict, report.missing), (SweepVerdict::Suspicious, 27));
+    assert_eq!(unseen().await.len(), 27, "without the generated ones");
+    assert_eq!(listed(store, fence, MirrorFilter::All).await.len(), 30);
+    // A sweep that ends before its last page tells nothing of the others.
+    done(store.begin_sweep(fence, false, noon(12)).await.unwrap());
+    let page = PageRecord { after: Some("MTA=".to_owned()), ..last_page(&own(1..2), 13) };
+    done(store.record_page(fence, page, noon(13)).await.unwrap());
+    done(store.finish_sweep(fence, noon(14)).await.unwrap());
+    assert_eq!(unseen().await.len(), 27);
+    // The next sweep has begun, and has seen nothing yet.
+    done(store.begin_sweep(fence, false, noon(20)).await.unwrap());
+    assert_eq!(unseen().await.len(), 27);
+    let page = last_page(&own(1..30), 21);
+    done(store.record_page(fence, page, noon(21)).await.unwrap());
+    done(store.finish_sweep(fence, noon(22)).await.unwrap());
+    assert_eq!(unseen().await, ["t30"]);
+    let by = Author::operator(noon(30));
+    store.change_connection(account, ConnectionChange::MissingAccepted, by).await.unwrap();
+    let to_read = store.templates_to_read(account, 100).await.unwrap();
+    assert_eq!(to_read.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["30"]);
+    // It waits for its read, and is not missed by the next suspicious sweep. Nor is one that a read
+    // sees meanwhile.
+    done(store.begin_sweep(fence, false, noon(40)).await.unwrap());
+    let read = read_record(own(29..30).remove(0), None, 41);
+    done(store.record_read(fence, read, noon(41)).await.unwrap());
+    done(store.record_page(fence, last_page(&own(1..10), 42), noon(42)).await.unwrap());
+    let report = done(store.finish_sweep(fence, noon(43)).await.unwrap());
+    assert_eq!((report.verdict, report.missing), (SweepVerdict::Suspicious, 19));
+    assert_eq!(unseen().await.len(), 19);
 }

@@ -1,6 +1,6 @@
 //! `galley upstream status`.
 
-use galley_store::{Account, MirrorCounts};
+use galley_store::{Account, MirrorCounts, MirrorFilter};
 use serde_json::Value;
 
 use super::{PAGE_SIZE, UpstreamCommands, held};
@@ -8,6 +8,9 @@ use crate::{arguments::Connected, commands::credentials::timestamp, table};
 
 /// The state of an account without a connection.
 pub(super) const DISCONNECTED: &str = "disconnected";
+
+/// How many of the templates that a suspicious sweep did not see are listed.
+const MAX_LISTED_UNSEEN: usize = 20;
 
 /// What to run before the service follows the provider.
 pub(super) fn import_steps(account: &Account) -> String {
@@ -25,8 +28,18 @@ pub(super) fn import_steps(account: &Account) -> String {
 impl UpstreamCommands<'_> {
     pub(super) async fn status(&self, connected: &Connected) -> anyhow::Result<()> {
         let (account, connection) = self.connected(connected).await?;
-        let MirrorCounts { present, drifted, missing, gone, generated } =
-            self.context.store.mirror_counts(account.id).await?;
+        let store = &self.context.store;
+        let MirrorCounts { present, drifted, missing, gone, generated, unseen } =
+            store.mirror_counts(account.id).await?;
+        let unseen = connection.suspicious_at.map(|_| unseen);
+        let first_unseen: Option<Vec<String>> = match unseen {
+            Some(_) => {
+                let listed = (MirrorFilter::Unseen, MAX_LISTED_UNSEEN);
+                let rows = store.mirrored(account.id, listed.0, None, listed.1).await?;
+                Some(rows.iter().map(|row| format!("{} {}", row.name, row.language)).collect())
+            }
+            None => None,
+        };
         let operations = self.operation_states(&account).await?;
         let operations = |states: &[&str]| -> Value {
             operations.iter().filter(|state| states.contains(state)).count().into()
@@ -44,6 +57,8 @@ impl UpstreamCommands<'_> {
             ("token_expires_at", timestamp(connection.token_expires_at)),
             ("paused_at", timestamp(connection.paused_at)),
             ("suspicious_at", timestamp(connection.suspicious_at)),
+            ("unseen", unseen.into()),
+            ("unseen_templates", first_unseen.into()),
             ("degraded", degraded.map(|it| it.reason.as_str()).into()),
             ("degraded_since", timestamp(degraded.map(|it| it.since))),
             ("degraded_until", timestamp(degraded.and_then(|it| it.until))),

@@ -6,8 +6,12 @@ use galley_store::{MirroredTemplate, StoredOperation, UpstreamConnection};
 use super::{ObjectWriter, write_data};
 use crate::api::at_provider::AtProvider;
 
-/// A connection, without its secrets.
-pub(crate) fn connection(connection: &UpstreamConnection) -> String {
+/// A connection, without its secrets. `unseen`: how many templates a suspicious sweep did not see, and the
+/// first of them.
+pub(crate) fn connection(
+    connection: &UpstreamConnection,
+    unseen: Option<&(u64, Vec<MirroredTemplate>)>,
+) -> String {
     let mut out = String::with_capacity(512);
     let mut object = ObjectWriter::open(&mut out);
     object.string("provider", host(&connection.base_url));
@@ -19,6 +23,11 @@ pub(crate) fn connection(connection: &UpstreamConnection) -> String {
     object.timestamp("connected_at", connection.connected_at);
     object.optional_timestamp("paused_at", connection.paused_at);
     object.optional_timestamp("suspicious_at", connection.suspicious_at);
+    if let Some((count, first)) = unseen {
+        let mut list = String::with_capacity(256 * first.len());
+        write_data(&mut list, first, write_provided);
+        object.raw("unseen", &format!("{list},\"count\":{count}}}"));
+    }
     if let Some(degraded) = &connection.degraded {
         object.object("degraded", |object| {
             object.unescaped("reason", degraded.reason.as_str());

@@ -53,3 +53,8 @@ test('an error of Galley itself has no code', () => {
   assert.equal(upstream.code(190, undefined), 'code 190');
   assert.equal(upstream.code(0, undefined), '');
 });
+
+test('a suspicious connection names what it misses, and how many more there are', () => {
+  assert.ok(upstream.connection.unseen);
+  assert.equal(upstream.more(11), 'and 11 more');
+});

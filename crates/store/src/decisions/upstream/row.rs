@@ -6,6 +6,7 @@ use galley_domain::{
     upstream::{RemoteId, RemoteStatus, TemplateSource},
 };
 
+use super::sweep::UNSEEN;
 use crate::{
     MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead, stored_row::StoredRow,
 };
@@ -53,6 +54,7 @@ impl MirrorFilter {
         match self {
             Self::All => source.to_owned(),
             Self::Present(_) => format!("{present} AND {source}"),
+            Self::Unseen => format!("{present} AND {UNSEEN} AND {source}"),
         }
     }
 
@@ -60,7 +62,7 @@ impl MirrorFilter {
     pub(crate) fn source(&self) -> Option<&str> {
         match self {
             Self::Present(source) => source.as_ref().map(TemplateSource::as_str),
-            Self::All => None,
+            Self::All | Self::Unseen => None,
         }
     }
 }
@@ -74,6 +76,7 @@ pub(crate) fn count_mirror() -> String {
          count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
          count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
          count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
+         count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
          (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
          t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
          g.gone_at IS NOT NULL AND t.claim IS NOT NULL AND NOT EXISTS (SELECT 1 \
@@ -91,6 +94,7 @@ pub(crate) fn counts(row: &impl StoredRow) -> Result<MirrorCounts, StoreError> {
         missing: row.number("missing")?,
         gone: row.number("gone")?,
         generated: row.number("generated")?,
+        unseen: row.number("unseen")?,
     })
 }
 

@@ -14,8 +14,9 @@ use crate::{
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 
 /// The rows that the last sweep which has walked to the last page did not see, as an SQL condition; `$1`
-/// is the account. Generated templates, which come and go, are not among them.
-pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND \
+/// is the account. Neither generated templates, which come and go, nor missing ones, which are read, are
+/// among them.
+pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND missing < 2 AND \
      coalesce(source, '') <> 'AUTO_GENERATED' AND sweep < (SELECT u.walked_sweep \
      FROM upstream u WHERE u.account_id = $1)";
 

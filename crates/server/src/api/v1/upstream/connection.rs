@@ -2,6 +2,7 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::document::MAX_SAFE_INTEGER;
+use galley_store::MirrorFilter;
 
 use super::{ConnectedCaller, not_connected};
 use crate::{
@@ -14,6 +15,9 @@ use crate::{
     app::App,
 };
 
+/// How many of the templates that a sweep did not see are listed.
+const MAX_UNSEEN: usize = 20;
+
 pub(super) async fn show(
     State(app): State<App>,
     ConnectedCaller(caller): ConnectedCaller,
@@ -22,7 +26,13 @@ pub(super) async fn show(
     parameters.only(&[])?;
     let connection = app.store().connection(caller.account.id).await?;
     let connection = connection.ok_or_else(not_connected)?;
-    Ok(json(StatusCode::OK, view::connection(&connection)))
+    let mut unseen = None;
+    if connection.suspicious_at.is_some() {
+        let (store, account) = (app.store(), caller.account.id);
+        let first = store.mirrored(account, MirrorFilter::Unseen, None, MAX_UNSEEN).await?;
+        unseen = Some((store.mirror_counts(account).await?.unseen, first));
+    }
+    Ok(json(StatusCode::OK, view::connection(&connection, unseen.as_ref())))
 }
 
 pub(super) async fn operations(

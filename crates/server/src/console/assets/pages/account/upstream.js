@@ -43,12 +43,16 @@ export function upstreamCard(context) {
     context.update();
   }
 
+  /** The templates that a suspicious sweep missed. @param {any} it */
+  const unseen = (it) => html`<span data-testid="unseen">${it.data.map((/** @type {any} */ one) => html`<code><bdi>${one.name}</bdi></code> <span class="quiet"><bdi>${one.language}</bdi></span> `)}${it.count > it.data.length ? t.more(it.count - it.data.length) : nothing}</span>`;
+
   /** @param {any} it */
   const facts = (it) => html`<dl class="facts">
     ${fact(t.connection.provider, html`<bdi>${it.provider}</bdi>`)}
     ${fact(t.connection.waba, html`<code>${it.waba_id}</code>`)}
     ${fact(t.connection.since, timeAgo(it.connected_at))}
     ${it.last_sweep_at ? fact(t.connection.sweep, timeAgo(it.last_sweep_at)) : nothing}
+    ${it.unseen ? fact(t.connection.unseen, unseen(it.unseen)) : nothing}
     ${it.degraded?.error ? fact(t.connection.error, html`<bdi>${it.degraded.error.message}</bdi> <span class="quiet">${t.code(it.degraded.error.code, it.degraded.error.subcode)}</span>`) : nothing}
     ${it.token_expires_at ? fact(t.connection.expires, timeFull(it.token_expires_at)) : nothing}
   </dl>`;
