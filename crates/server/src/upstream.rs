@@ -7,6 +7,7 @@ mod budget;
 mod metering;
 mod operations;
 mod pages;
+mod preview;
 mod reads;
 mod refused_fields;
 mod samples;

@@ -27,15 +27,16 @@ pub mod testing;
 
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
+pub use decisions::upstream::ImportPreview;
 pub use encoding::origin;
 pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use records::{
     Absence, CallPermit, ConnectOutcome, ConnectionChange, ConnectionState, Degraded,
-    DegradedReason, Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter,
-    MirroredTemplate, NewConnection, PageRecord, PageResult, ReadRecord, Sweep, SweepPosition,
-    SweepReport, ToRead, UpstreamConnection, UpstreamWork,
+    DegradedReason, EndReason, EndedApproval, Fence, Fenced, HintReport, Lease, LeaseState,
+    MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection, PageRecord, PageResult,
+    ReadRecord, Sweep, SweepPosition, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
 };
 pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,

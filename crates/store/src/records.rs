@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod emulator;
+mod ended_approval;
 mod event;
 mod finding;
 mod list;
@@ -20,6 +21,7 @@ mod webhook;
 pub use account::*;
 pub use audit::*;
 pub use emulator::*;
+pub use ended_approval::*;
 pub use event::*;
 pub use finding::*;
 pub use list::*;

@@ -32,20 +32,21 @@ use crate::{
     ConnectOutcome, ConnectionChange, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome,
     CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
     DegradedReason, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery,
-    DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EventNotifier, EventStore,
-    Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, LanguageSummary, Lease, LeaseState, ListQuery, ListStore, MaintenanceStore,
-    Media, MediaStore, MessageQuery, MirrorCounts, MirrorFilter, MirroredTemplate, NameConflict,
-    NewAccount, NewConnection, NewConsoleLink, NewCredential, NewMessage, NewSession, NewTemplate,
-    NewUpload, NewWebhook, OperationStore, Page, PageRecord, PageResult, PhaseObserver, ReadRecord,
-    RecordAttemptOutcome, RecordStatusesOutcome, RedeemLinkOutcome, RenameAccountOutcome, Replay,
-    ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome,
-    SecretHash, Session, SessionStore, SetReviewOutcome, StatisticsStore, StatusCursor,
-    StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage,
-    StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange, TemplateStore,
-    ToRead, TraceContext, Upload, UploadStore, UpsertOutcome, UpstreamAction,
-    UpstreamActionOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
-    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
+    DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EndedApproval,
+    EventNotifier, EventStore, Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord,
+    IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, Lease, LeaseState, ListQuery,
+    ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, MirrorCounts, MirrorFilter,
+    MirroredTemplate, NameConflict, NewAccount, NewConnection, NewConsoleLink, NewCredential,
+    NewMessage, NewSession, NewTemplate, NewUpload, NewWebhook, OperationStore, Page, PageRecord,
+    PageResult, PhaseObserver, ReadRecord, RecordAttemptOutcome, RecordStatusesOutcome,
+    RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, Session, SessionStore,
+    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredFault, StoredMessage, StoredOperation, StoredSecret, StoredTemplate,
+    SweepReport, TemplateChange, TemplateStore, ToRead, TraceContext, Upload, UploadStore,
+    UpsertOutcome, UpstreamAction, UpstreamActionOutcome, UpstreamConnection, UpstreamStore,
+    UpstreamWork, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
+    WebhooksWithWork,
 };
 
 pub use self::planted::PlantedError;
@@ -349,10 +350,11 @@ with_faults! {
         begin_sweep(fence: Fence, full: bool, at: Timestamp) -> Fenced<u64>;
         record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
         finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
-        withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<usize>;
+        withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<Vec<EndedApproval>>;
         has_own_approvals(account: AccountId) -> bool;
         templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
-        record_read(fence: Fence, read: ReadRecord, at: Timestamp) -> Fenced<()>;
+        record_read(fence: Fence, read: ReadRecord, at: Timestamp)
+        -> Fenced<Option<EndedApproval>>;
         postpone_read(
             fence: Fence, id: RemoteId, asked: Option<Timestamp>, until: Timestamp
         ) -> Fenced<()>;

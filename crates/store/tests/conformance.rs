@@ -322,6 +322,8 @@ macro_rules! conformance {
             upstream_drift {
                 an_edit_of_drifted_content_ends_in_a_conflict_without_a_call,
                 a_push_names_the_content_that_it_replaces,
+                an_import_ends_the_approvals_that_its_preview_lists,
+                a_preview_lists_what_the_next_read_finds_gone,
             }
             upstream_generated {
                 generated_templates_come_and_go_and_nothing_follows,

@@ -418,14 +418,14 @@ def connected(account, provider):
     there = {"path": {"account_id": os.environ["SUITE_PROVIDER_ACCOUNT"]}}
     remote = provider.graph("graphCreateTemplate", 200, body=document("drifted", "We have received your order."), **there).json()["id"]
     provider.v1("moveClock", 200, body={"advance": "1d"})
-    galley_upstream("import", "connected")
+    galley_upstream("import", "connected", "--yes")
     drifted = account.v1("listTemplates", 200, query={"name": f"drifted_{RUN}"}).json()["data"][0]["id"]
     account.v1("acceptTemplate", 409, drifted)
     for number, action, status in ((1, "acceptTemplate", 200), (2, "pushTemplate", 202)):
         edit = {"components": [{"type": "BODY", "text": f"We have received your order number {number}."}]}
         provider.graph("graphEditTemplate", 200, path={"node": remote}, body=edit)
         provider.v1("moveClock", 200, body={"advance": "1d"})
-        galley_upstream("import", "connected")
+        galley_upstream("import", "connected", "--yes")
         until(account, drifted, "drifted")
         account.v1("listTemplates", 200, query={"upstream": "drifted"})
         account.v1(action, status, drifted)

@@ -24,15 +24,21 @@ service as well."
     Check(Connected),
     /// Read all templates at the provider with their content, and create those that the account lacks.
     #[command(after_help = "\
-An import that was interrupted continues where it was. It ends the approvals of templates that the \
-provider does not have. With --dry-run, nothing is recorded, and the output also lists these \
-templates, and the errors that Galley's rules find.")]
+A template of the account loses its live version if the provider does not have it, or shows another \
+content, status or category. If there are such templates, the import lists them and asks first, or \
+needs --yes; otherwise it records nothing and exits with 1. With --dry-run, nothing is recorded, and \
+the output also lists the errors that Galley's rules find.
+
+With --yes, an import that was interrupted continues where it was.")]
     Import {
         #[command(flatten)]
         connected: Connected,
         /// Only show what an import would do.
         #[arg(long)]
         dry_run: bool,
+        /// Import without asking, although approvals end.
+        #[arg(long, conflicts_with = "dry_run")]
+        yes: bool,
     },
     /// Make one sweep: look at all templates at the provider, and read those that have changed.
     Sync(Connected),

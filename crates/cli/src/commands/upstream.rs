@@ -2,6 +2,7 @@
 
 mod actions;
 mod connect;
+mod import;
 mod plan;
 mod status;
 mod sync;
@@ -68,11 +69,11 @@ impl UpstreamCommands<'_> {
         match command {
             UpstreamCommand::Connect(options) => self.connect(&options).await?,
             UpstreamCommand::Check(connected) => self.check(&connected).await?,
-            UpstreamCommand::Import { connected, dry_run: true } => {
+            UpstreamCommand::Import { connected, dry_run: true, .. } => {
                 self.dry_run(&connected).await?;
             }
-            UpstreamCommand::Import { connected, dry_run: false } => {
-                self.import(&connected).await?;
+            UpstreamCommand::Import { connected, dry_run: false, yes } => {
+                self.import(&connected, yes).await?;
             }
             UpstreamCommand::Sync(connected) => self.sync(&connected).await?,
             UpstreamCommand::Status(connected) => self.status(&connected).await?,

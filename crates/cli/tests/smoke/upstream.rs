@@ -147,7 +147,7 @@ fn an_account_mirrors_a_provider_and_the_plan_tells_what_differs() {
     assert!((1..=3).contains(&calls), "{imported}");
     let expected = json!({
         "complete": true, "calls": calls, "seen": 2, "generated": 0, "changed": 2, "missing": 0,
-        "suspicious": false, "approvals_ending": 0,
+        "suspicious": false, "approvals_ending": 0, "ending": [],
     });
     assert_eq!(imported, expected);
     let status = mirror.json("status");
@@ -298,7 +298,16 @@ fn a_person_decides_about_a_drifted_template() {
 
     let edit = json!({"components": [{"type": "BODY", "text": "Your order has arrived today."}]});
     provider.graph("POST", &ids[0], &edit);
-    mirror.json("import");
+    let dry = json_of(&mirror.run(&["import", "shop", "--dry-run", "--json"]));
+    let ending = &dry["ending"][0];
+    assert_eq!((&dry["approvals_ending"], &ending["name"]), (&json!(1), &json!("order")), "{dry}");
+    assert_eq!((&ending["reason"], &ending["version"]), (&json!("other_content"), &json!(1)));
+    let refused = mirror.refused(&["import", "shop"]);
+    assert!(refused.contains("would end 1 approval") && refused.contains("--yes"), "{refused}");
+    assert_eq!(mirror.json("status")["drifted"], 0, "nothing is recorded");
+    let imported = json_of(&mirror.run(&["import", "shop", "--yes", "--json"]));
+    assert_eq!((&imported["approvals_ending"], &imported["ending"]), (&json!(1), &dry["ending"]));
+    assert_eq!(mirror.json("import")["ending"], json!([]), "nothing is left to confirm");
     let pushed = json_of(&decide("push"));
     assert_eq!((&pushed["kind"], &pushed["state"]), (&json!("edit"), &json!("queued")));
     assert_eq!(mirror.json("status")["operations_queued"], 1);

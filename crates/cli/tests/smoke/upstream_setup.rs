@@ -68,13 +68,27 @@ fn an_import_is_announced_with_the_approvals_that_it_ends() {
     }
 
     let dry = json_of(&mirror.run(&["import", "shop", "--dry-run", "--json"]));
-    assert_eq!((&dry["approvals_ending"], &dry["new"]), (&json!(22), &json!(0)), "{dry}");
+    assert_eq!((&dry["approvals_ending"], &dry["new"]), (&json!(23), &json!(0)), "{dry}");
+    let last = &dry["ending"][22];
+    assert_eq!((&last["name"], &last["reason"]), (&json!("shared"), &json!("other_content")));
     let shown = stdout(&mirror.run(&["import", "shop", "--dry-run"]));
     let listed = shown.lines().filter(|line| line.starts_with("  own_")).count();
-    assert_eq!((listed, shown.contains("  and 2 more")), (20, true), "{shown}");
-    assert!(!shown.contains("  shared"), "{shown}");
+    assert_eq!(listed, 22, "all of them: {shown}");
 
-    assert_eq!(mirror.json("import")["approvals_ending"], 22);
+    for what in ["import", "sync"] {
+        let refused = mirror.run(&[what, "shop", "--json"]);
+        assert_eq!(refused.status.code(), Some(1), "{what}: {refused:?}");
+        let listed: Value = serde_json::from_slice(&refused.stdout).unwrap();
+        assert_eq!(listed["ending"].as_array().unwrap().len(), 23, "{listed}");
+        assert_eq!(listed["ending"][0]["reason"], "not_provided", "{listed}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("would end 23 approvals") && said.contains("--yes"), "{said}");
+    }
+    let status = stdout(&mirror.run(&["status", "shop"]));
+    assert!(status.contains("Nothing is imported yet"), "nothing is recorded: {status}");
+    let imported = json_of(&mirror.run(&["import", "shop", "--yes", "--json"]));
+    assert_eq!(imported["approvals_ending"], 23, "{imported}");
+    assert_eq!(imported["ending"], dry["ending"], "as it was foretold");
     let again = json_of(&mirror.run(&["import", "shop", "--dry-run", "--json"]));
     assert_eq!(again["approvals_ending"], 0, "{again}");
     let status = stdout(&mirror.run(&["status", "shop"]));

@@ -9,6 +9,7 @@ use galley_domain::upstream::{
 };
 use galley_store::{MirroredTemplate, PageRecord, UpstreamConnection};
 use galley_upstream::{CheckReport, GraphUpstream, Secret, TokenInfo, Upstream as _};
+use jiff::Timestamp;
 
 use super::{
     pages::Pages,
@@ -19,6 +20,8 @@ use super::{
 /// All templates at the provider, with their components.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
+    /// When the walk began.
+    pub began_at: Timestamp,
     /// The pages.
     pub pages: Vec<PageRecord>,
     /// How complete the walk was.
@@ -90,14 +93,14 @@ impl Session {
         mut report: impl FnMut(SweepPart) + Send,
     ) -> Result<Walked, SyncError> {
         let mut pages = Pages::new(self, true, None);
-        let mut walked = Walked::default();
+        let mut walked = Walked { began_at: self.now(), ..Walked::default() };
         let mut seen = SeenTemplates::default();
         let mut is_recount = false;
         loop {
             let (page, restarted) = pages.next().await?;
             if restarted {
                 let progress = SweepProgress { restarted, ..SweepProgress::default() };
-                walked = Walked { progress, ..Walked::default() };
+                walked = Walked { progress, pages: Vec::new(), ..walked };
                 seen = SeenTemplates::default();
             }
             let is_last = is_recount || page.after.is_none();

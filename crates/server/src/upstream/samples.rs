@@ -97,7 +97,9 @@ impl Session {
         let seen_at = self.now();
         self.keep_samples(slice::from_ref(&template)).await?;
         let read = ReadRecord { template, asked, confirmed, seen_at };
-        kept(self.context.store.record_read(self.fence, read, self.now()).await?)
+        let ended = self.context.store.record_read(self.fence, read, self.now()).await?;
+        self.add_ended(kept(ended)?);
+        Ok(())
     }
 
     /// Keeps the samples of contents that the account does not have, so that they are there when the

@@ -4,7 +4,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -14,7 +14,8 @@ use galley_domain::{
     upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
 };
 use galley_store::{
-    DegradedReason, Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
+    DegradedReason, EndedApproval, Fence, Fenced, Lease, LeaseState, Store, StoreError,
+    UpstreamConnection,
 };
 use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
 use jiff::{SignedDuration, Timestamp};
@@ -135,8 +136,8 @@ pub struct Session {
     pub(super) is_restricted: AtomicBool,
     /// Whether operations may be held until calls succeed.
     pub(super) has_held_operations: AtomicBool,
-    /// How many approvals its sweeps have ended.
-    pub(super) ended_approvals: AtomicUsize,
+    /// The approvals that its pages and reads have ended.
+    ended_approvals: Mutex<Vec<EndedApproval>>,
     /// When the lease was extended last.
     extended_at: Mutex<Timestamp>,
     /// When the account was last read, to learn what a failure is about.
@@ -226,7 +227,7 @@ impl Session {
             is_recovered: AtomicBool::default(),
             is_restricted,
             has_held_operations,
-            ended_approvals: AtomicUsize::default(),
+            ended_approvals: Mutex::default(),
             extended_at: Mutex::new(context.clock.now()),
             readable_at: Mutex::default(),
             unknown_reads: AtomicU32::default(),
@@ -249,9 +250,17 @@ impl Session {
         self.budget.calls()
     }
 
-    /// How many approvals its sweeps have ended, because the provider does not have the templates.
-    pub fn ended_approvals(&self) -> usize {
-        self.ended_approvals.load(Ordering::Relaxed)
+    /// The approvals that have ended since the last question, because of what the provider has shown,
+    /// by template.
+    pub fn take_ended_approvals(&self) -> Vec<EndedApproval> {
+        let ended = &self.ended_approvals;
+        let mut ended = std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner));
+        ended.sort_by_key(|it| it.template);
+        ended
+    }
+
+    pub(super) fn add_ended(&self, ended: impl IntoIterator<Item = EndedApproval>) {
+        self.ended_approvals.lock().unwrap_or_else(PoisonError::into_inner).extend(ended);
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -1,12 +1,11 @@
 //! A sweep: the walk over all templates at the provider.
 
-use std::sync::atomic::Ordering;
-
 use galley_domain::upstream::{SweepProgress, SweepVerdict};
 use galley_store::{MAX_WITHDRAWN, PageRecord, PageResult, SweepPosition, SweepReport, ToRead};
 use galley_upstream::Page;
 
 use super::{
+    ask::Walked,
     pages::Pages,
     session::{Session, SyncError, kept},
 };
@@ -69,6 +68,16 @@ impl Session {
         self.finish_sweep().await
     }
 
+    /// Records what a walk has seen as a sweep that reads all contents. It replaces one that runs.
+    pub async fn import(&self, walked: Walked) -> Result<SweepReport, SyncError> {
+        let begun = self.context.store.begin_sweep(self.fence, true, walked.began_at).await?;
+        kept(begun)?;
+        for page in walked.pages {
+            self.record_page(page, false).await?;
+        }
+        self.finish_sweep().await
+    }
+
     /// A page that the provider has just shown.
     pub(super) fn seen_now(&self, page: Page, restarted: bool) -> PageRecord {
         PageRecord {
@@ -90,7 +99,8 @@ impl Session {
     ) -> Result<SweepProgress, SyncError> {
         self.keep_samples(&page.templates).await?;
         let recorded = self.context.store.record_page(self.fence, page, self.now()).await?;
-        let PageResult { progress, to_read, .. } = kept(recorded)?;
+        let PageResult { progress, to_read, ended, .. } = kept(recorded)?;
+        self.add_ended(ended);
         self.recovered().await?;
         self.extend().await?;
         self.read_and_operate(&to_read, is_background).await?;
@@ -104,8 +114,9 @@ impl Session {
         if report.verdict == SweepVerdict::Counted && !report.suspicious {
             loop {
                 let ended = kept(store.withdraw_approvals(self.fence, self.now()).await?)?;
-                self.ended_approvals.fetch_add(ended, Ordering::Relaxed);
-                if ended < MAX_WITHDRAWN {
+                let is_last = ended.len() < MAX_WITHDRAWN;
+                self.add_ended(ended);
+                if is_last {
                     break;
                 }
                 self.extend().await?;

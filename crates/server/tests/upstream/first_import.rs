@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use galley_domain::template::Review;
+use galley_domain::{id::TemplateId, template::Review, upstream::SweepVerdict};
 use galley_server::{
     Clock as _,
     delivery::Keyring,
@@ -10,6 +10,7 @@ use galley_server::{
 };
 use galley_store::{DegradedReason, UpstreamConnection};
 use galley_upstream::Method;
+use serde_json::json;
 
 use super::connected::Connected;
 use crate::sandbox::emulator::order;
@@ -45,7 +46,7 @@ async fn a_person_begins_a_first_sweep_that_may_end_approvals() {
     connected.begin_import().await;
     assert!(connected.has_work().await);
     let session = connected.session().await;
-    assert_eq!(session.ended_approvals(), 0);
+    assert_eq!(session.take_ended_approvals(), []);
     session.end().await.unwrap();
     connected.step().await;
     assert_eq!((connected.mirrored().await.len(), live().await), (2, None));
@@ -80,8 +81,93 @@ async fn a_person_learns_how_many_approvals_an_import_has_ended() {
     }
     let session = connected.session().await;
     session.sweep(true, false, |_| {}).await.unwrap();
-    assert_eq!(session.ended_approvals(), 2);
+    assert_eq!(session.take_ended_approvals().len(), 2);
     session.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_import_ends_what_its_preview_has_shown_and_reads_no_page_twice() {
+    let connected = Connected::start_without_import(Review::Auto, None).await;
+    let (store, account) = (&connected.service.store, connected.account);
+    let mut own = Vec::new();
+    for name in ["same", "other", "rejected", "absent"] {
+        own.push(connected.create_with(&order(name), Review::Auto).await);
+    }
+    for name in ["same", "other", "rejected"] {
+        connected.emulator().create_named(name).await;
+    }
+    connected.rewrite(|_, body| {
+        for template in body["data"].as_array_mut().into_iter().flatten() {
+            match template["name"].as_str() {
+                Some("other") => template["components"][0]["text"] = json!("Another text, {{1}}!"),
+                Some("rejected") => template["status"] = json!("REJECTED"),
+                _ => {}
+            }
+        }
+    });
+    let read = async |ids: &[TemplateId]| {
+        let mut read = Vec::new();
+        for id in ids {
+            let stored = store.template(account, *id).await.unwrap().unwrap();
+            read.push((*stored).clone());
+        }
+        read
+    };
+    let before = read(&own).await;
+    let session = connected.session().await;
+    let walked = session.walk(|_| {}).await.unwrap();
+    let shown = session.preview(&walked, Vec::new(), before.clone()).await.unwrap();
+    let reasons: Vec<_> = shown.iter().map(|it| (&*it.name, it.reason.as_str())).collect();
+    assert_eq!(
+        reasons,
+        [("other", "other_content"), ("rejected", "status"), ("absent", "not_provided")]
+    );
+    assert_eq!(read(&own).await, before);
+    assert!(!connection(&connected).await.has_begun_import(), "nothing is recorded");
+
+    let calls = connected.take_calls();
+    let report = session.import(walked).await.unwrap();
+    assert_eq!((calls, connected.take_calls()), (1, 0));
+    assert_eq!((report.verdict, report.seen), (SweepVerdict::Counted, 3));
+    let ended = session.take_ended_approvals();
+    session.end().await.unwrap();
+    assert_eq!(ended, shown);
+    let live = read(&own).await.iter().map(|it| it.state.live_version()).collect::<Vec<_>>();
+    assert_eq!(live, [Some(1), None, None, None]);
+    assert_eq!(connection(&connected).await.read_all_at, connection(&connected).await.swept_at);
+}
+
+#[tokio::test]
+async fn a_preview_shows_what_ends_later_if_the_import_does_not_count() {
+    let connected = Connected::start_without_import(Review::Auto, None).await;
+    let (store, account) = (&connected.service.store, connected.account);
+    let id = connected.create_with(&order("absent"), Review::Auto).await;
+    let stored = store.template(account, id).await.unwrap().unwrap();
+    connected.emulator().create_named("order_1").await;
+    connected.rewrite(|_, body| {
+        if let Some(total) = body["summary"]["total_count"].as_u64() {
+            body["summary"]["total_count"] = json!(total + 1);
+        }
+    });
+    let session = connected.session().await;
+    let walked = session.walk(|_| {}).await.unwrap();
+    assert_eq!(walked.verdict(&[]).0, SweepVerdict::Incomplete);
+    let shown = session.preview(&walked, Vec::new(), vec![(*stored).clone()]).await.unwrap();
+    let reasons: Vec<_> = shown.iter().map(|it| (&*it.name, it.reason.as_str())).collect();
+    assert_eq!(reasons, [("absent", "not_provided")]);
+    session.import(walked).await.unwrap();
+    assert_eq!(session.take_ended_approvals(), [], "not yet");
+    session.end().await.unwrap();
+    let live = async || {
+        let stored = store.template(account, id).await.unwrap().unwrap();
+        stored.state.live_version()
+    };
+    assert_eq!(live().await, Some(1));
+    // The next sweep counts, and a person has accepted what it ends.
+    connected.rewrite(|_, _| {});
+    connected.advance(Duration::from_mins(15));
+    connected.step().await;
+    assert_eq!(live().await, None);
 }
 
 #[tokio::test]

@@ -286,7 +286,7 @@ async fn an_id_of_the_provider_that_belongs_to_no_template_is_unknown() {
     let lease = store.lease_connection(connected.account, now, until).await.unwrap().unwrap();
     let read = ReadRecord { template: deleted, asked: None, confirmed: None, seen_at: now };
     let recorded = store.record_read(lease.fence, read, now).await.unwrap();
-    assert_eq!(recorded, Fenced::Done(()));
+    assert_eq!(recorded, Fenced::Done(None));
     let unknown = connected.call(Method::GET, &path, &Value::Null).await;
     unknown.expect_error(400, 100, Some(33));
 }

@@ -6,10 +6,12 @@ mod content;
 mod hints;
 mod observe;
 mod operation;
+mod preview;
 mod row;
 mod submission;
 mod sweep;
 
+pub use self::preview::ImportPreview;
 pub(crate) use self::{
     connection::{
         CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, connect_refusal,

@@ -26,10 +26,10 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
-    PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
-    UpstreamConnection, UpstreamStore, UpstreamWork,
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, EndedApproval,
+    Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate,
+    NewConnection, PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError,
+    SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -204,7 +204,7 @@ impl UpstreamStore for PostgresStore {
         &self,
         fence: Fence,
         at: Timestamp,
-    ) -> Result<Fenced<usize>, StoreError> {
+    ) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
         transact!(self, tx => sweeps::withdraw_approvals(tx, fence, at))
     }
 
@@ -228,7 +228,7 @@ impl UpstreamStore for PostgresStore {
         fence: Fence,
         read: ReadRecord,
         at: Timestamp,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
         transact!(self, tx => observations::record_read(tx, &self.ids, fence, &read, at))
     }
 

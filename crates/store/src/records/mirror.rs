@@ -10,6 +10,8 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use super::EndedApproval;
+
 /// A page of the list of templates.
 #[derive(Clone, Debug, Default)]
 pub struct PageRecord {
@@ -53,6 +55,8 @@ pub struct PageResult {
     pub imported: u64,
     /// The templates of the page to read, because their content may have changed.
     pub to_read: Vec<ToRead>,
+    /// The approvals that it has ended.
+    pub ended: Vec<EndedApproval>,
 }
 
 /// A template to read at the provider.

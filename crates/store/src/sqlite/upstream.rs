@@ -25,10 +25,10 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
-    PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
-    UpstreamConnection, UpstreamStore, UpstreamWork,
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, EndedApproval,
+    Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate,
+    NewConnection, PageRecord, PageResult, ReadKind, ReadRecord, SecretHash, StoreError,
+    SweepReport, ToRead, UpstreamConnection, UpstreamStore, UpstreamWork,
     decisions::{
         audit::AuditedChange,
         upstream::{
@@ -204,7 +204,7 @@ impl UpstreamStore for SqliteStore {
         &self,
         fence: Fence,
         at: Timestamp,
-    ) -> Result<Fenced<usize>, StoreError> {
+    ) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
         self.writer.write(move |batch| sweeps::withdraw_approvals(batch, fence, at)).await
     }
 
@@ -225,7 +225,7 @@ impl UpstreamStore for SqliteStore {
         fence: Fence,
         read: ReadRecord,
         at: Timestamp,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
         self.writer.write(move |batch| observations::record_read(batch, fence, &read, at)).await
     }
 

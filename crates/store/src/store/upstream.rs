@@ -8,9 +8,9 @@ use galley_domain::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, Fence, Fenced,
-    HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection,
-    PageRecord, PageResult, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
+    Absence, Author, CallPermit, ConnectOutcome, ConnectionChange, DegradedReason, EndedApproval,
+    Fence, Fenced, HintReport, Lease, LeaseState, MirrorCounts, MirrorFilter, MirroredTemplate,
+    NewConnection, PageRecord, PageResult, ReadRecord, SecretHash, StoreError, SweepReport, ToRead,
     UpstreamConnection, UpstreamWork,
 };
 
@@ -149,14 +149,14 @@ pub trait UpstreamStore: Send + Sync {
     ) -> Result<Fenced<SweepReport>, StoreError>;
 
     /// Withdraws the approval of templates that neither the mirror nor an operation knows, at most
-    /// [`MAX_WITHDRAWN`] at a time; returns how many. They were approved before the account was
+    /// [`MAX_WITHDRAWN`] at a time; returns them. They were approved before the account was
     /// connected, and the provider does not have them. Withdraws nothing before a sweep has counted, or
     /// while the connection is suspicious.
     async fn withdraw_approvals(
         &self,
         fence: Fence,
         at: Timestamp,
-    ) -> Result<Fenced<usize>, StoreError>;
+    ) -> Result<Fenced<Vec<EndedApproval>>, StoreError>;
 
     /// Whether the account has approved templates that the mirror does not know: a first sweep may end
     /// their approval.
@@ -171,13 +171,13 @@ pub trait UpstreamStore: Send + Sync {
     ) -> Result<Vec<ToRead>, StoreError>;
 
     /// Records a template that was read with its components. What changes in the account changes at
-    /// `at`.
+    /// `at`. Returns the approval that it has ended.
     async fn record_read(
         &self,
         fence: Fence,
         read: ReadRecord,
         at: Timestamp,
-    ) -> Result<Fenced<()>, StoreError>;
+    ) -> Result<Fenced<Option<EndedApproval>>, StoreError>;
 
     /// Postpones the read of a template, which failed, until this time or shortly after it. `asked`
     /// is the reason to read it, as it was before the read: if it is another one since, or the

@@ -318,7 +318,7 @@ pub(crate) async fn approvals_from_before_the_connection_end_with_a_counted_swee
     changed(store.edit_template(change, body_edit(1)).await.unwrap());
     connect(store, account).await;
     let fence = lease(store, account).await;
-    let withdraw = async |at| done(store.withdraw_approvals(fence, noon(at)).await.unwrap());
+    let withdraw = async |at| done(store.withdraw_approvals(fence, noon(at)).await.unwrap()).len();
     assert_eq!(withdraw(1).await, 0, "no sweep has counted");
     let submit = changing(account, sent, Review::Provider);
     store.act_upstream(submit, UpstreamAction::Submit).await.unwrap();

@@ -22,7 +22,7 @@ const token = account.token('pipeline', SCOPES);
 
 const document_ = (name, text) => ({ name, language: 'en_US', category: 'UTILITY', components: [{ type: 'BODY', text }] });
 const read = (id) => account.call(token, 'GET', `/message_templates/${id}`);
-const importAll = () => service.cli('upstream', 'import', account.id);
+const importAll = () => service.cli('upstream', 'import', account.id, '--yes');
 
 /** Creates a template at the provider, imports it and edits it there. */
 async function drifted(name) {

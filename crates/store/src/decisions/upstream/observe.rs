@@ -6,6 +6,7 @@
 //! template is read first, so that no version counts as approved whose content the provider does not
 //! have.
 
+mod ended;
 mod local;
 #[cfg(test)]
 mod properties;
@@ -36,8 +37,8 @@ use super::{
     hints::{after_second, postponed_to, unsettled},
 };
 use crate::{
-    Absence, Actor, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
-    TranslationGroup,
+    Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
+    ToRead, TranslationGroup,
     decisions::template_state::{ChangedTemplate, NewDecision},
 };
 
@@ -130,6 +131,11 @@ impl Import {
 }
 
 impl Observed {
+    /// The approval that the observation ends.
+    pub(crate) fn ended(&mut self) -> Option<EndedApproval> {
+        self.change.as_mut().and_then(|change| change.ended.take())
+    }
+
     /// The template to read now, if its content may have changed.
     pub(crate) fn to_read(&self) -> Option<ToRead> {
         let MirroredTemplate { id, dirty_at, missing, observed_at, .. } = &self.row;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::{leased_with_account, mirror};
 use crate::{
-    Absence, Fence, Fenced, MirroredTemplate, ReadRecord, StoreError,
+    Absence, EndedApproval, Fence, Fenced, MirroredTemplate, ReadRecord, StoreError,
     decisions::{
         create::{created, created_event},
         stored_bytes::version_bytes,
@@ -187,7 +187,7 @@ pub(super) async fn record_read(
     fence: Fence,
     read: &ReadRecord,
     at: Timestamp,
-) -> Result<Fenced<()>, StoreError> {
+) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
     if leased_with_account(transaction, fence).await?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
@@ -195,8 +195,9 @@ pub(super) async fn record_read(
     let mut recorder = Recorder::new(transaction, ids, fence.account, templates).await?;
     let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
     let times = (read.seen_at, at);
-    recorder.record(transaction, &read.template, source, times).await?;
-    Ok(Fenced::Done(()))
+    let Recorded { mut observed, .. } =
+        recorder.record(transaction, &read.template, source, times).await?;
+    Ok(Fenced::Done(observed.ended()))
 }
 
 pub(super) async fn postpone_read(

@@ -8,7 +8,7 @@ use super::{
     observations::{Recorder, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    EndedApproval, Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
     decisions::upstream::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
         SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
@@ -55,11 +55,12 @@ pub(super) async fn record_page(
     let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     let source = Source::Page(sweep.number);
     for remote in &page.templates {
-        let item = recorder.record(transaction, remote, source, (page.seen_at, at)).await?;
+        let mut item = recorder.record(transaction, remote, source, (page.seen_at, at)).await?;
         counts.add(item.is_new_to_sweep, item.observed.row.is_generated());
         result.changed += u64::from(item.observed.is_changed);
         result.imported += u64::from(item.is_imported);
         result.to_read.extend(item.observed.to_read());
+        result.ended.extend(item.observed.ended());
     }
     let next = RecordedPage::after(&sweep, page, counts, result.changed);
     result.progress = next.progress;
@@ -133,25 +134,27 @@ pub(super) async fn withdraw_approvals(
     transaction: &mut Transaction,
     fence: Fence,
     at: Timestamp,
-) -> Result<Fenced<usize>, StoreError> {
+) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
     let account = fence.account;
     let Some(connected) = leased_with_account(transaction, fence).await? else {
         return Ok(Fenced::LeaseLost);
     };
     if !connected.has_seen_all() {
-        return Ok(Fenced::Done(0));
+        return Ok(Fenced::Done(Vec::new()));
     }
     let statement = format!(
         "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} \
          ORDER BY id LIMIT {MAX_WITHDRAWN}"
     );
     let rows = transaction.query(&statement, &[&key(account.get())]).await?;
+    let mut ended = Vec::new();
     for row in &rows {
         if let Some(local) = templates::one_in(transaction, account, template_id(row, 0)?).await?
             && let Some(change) = LocalChange::withdrawn(account, &local, at)
         {
             write_change(transaction, &change).await?;
+            ended.extend(change.ended);
         }
     }
-    Ok(Fenced::Done(rows.len()))
+    Ok(Fenced::Done(ended))
 }

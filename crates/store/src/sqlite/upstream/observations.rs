@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::{leased, mirror};
 use crate::{
-    Absence, Fence, Fenced, ReadRecord, StoreError, StoredTemplate,
+    Absence, EndedApproval, Fence, Fenced, ReadRecord, StoreError, StoredTemplate,
     decisions::{
         create::{created, created_event},
         upstream::{
@@ -146,15 +146,15 @@ pub(super) fn record_read(
     fence: Fence,
     read: &ReadRecord,
     at: Timestamp,
-) -> Result<Fenced<()>, StoreError> {
+) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
     if leased(batch.connection(), fence)?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
     let deleting = deleting(batch.connection(), fence.account)?;
     let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
     let times = (read.seen_at, at);
-    record(batch, fence.account, &read.template, source, &deleting, times)?;
-    Ok(Fenced::Done(()))
+    let mut recorded = record(batch, fence.account, &read.template, source, &deleting, times)?;
+    Ok(Fenced::Done(recorded.observed.ended()))
 }
 
 pub(super) fn postpone_read(

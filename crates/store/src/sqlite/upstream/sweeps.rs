@@ -9,7 +9,7 @@ use super::{
     observations::{self, record, write_change},
 };
 use crate::{
-    Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
+    EndedApproval, Fence, Fenced, MAX_WITHDRAWN, PageRecord, PageResult, StoreError, SweepReport,
     decisions::upstream::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
         SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
@@ -55,11 +55,12 @@ pub(super) fn record_page(
     for remote in &page.templates {
         let source = Source::Page(sweep.number);
         let times = (page.seen_at, at);
-        let recorded = record(batch, account, remote, source, &deleting, times)?;
+        let mut recorded = record(batch, account, remote, source, &deleting, times)?;
         counts.add(recorded.is_new_to_sweep, recorded.observed.row.is_generated());
         result.changed += u64::from(recorded.observed.is_changed);
         result.imported += u64::from(recorded.is_imported);
         result.to_read.extend(recorded.observed.to_read());
+        result.ended.extend(recorded.observed.ended());
     }
     let next = RecordedPage::after(&sweep, page, counts, result.changed);
     result.progress = next.progress;
@@ -138,11 +139,11 @@ pub(super) fn withdraw_approvals(
     batch: &mut Batch<'_>,
     fence: Fence,
     at: Timestamp,
-) -> Result<Fenced<usize>, StoreError> {
+) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
     let account = fence.account;
     let Some(connected) = leased(batch.connection(), fence)? else { return Ok(Fenced::LeaseLost) };
     if !connected.has_seen_all() {
-        return Ok(Fenced::Done(0));
+        return Ok(Fenced::Done(Vec::new()));
     }
     let mut ids = Vec::new();
     {
@@ -155,14 +156,16 @@ pub(super) fn withdraw_approvals(
             ids.push(template_id(row, 0)?);
         }
     }
+    let mut ended = Vec::new();
     for id in &ids {
         if let Some(local) = templates::one(batch.connection(), account, *id)?
             && let Some(change) = LocalChange::withdrawn(account, &local, at)
         {
             write_change(batch, &change)?;
+            ended.extend(change.ended);
         }
     }
-    Ok(Fenced::Done(ids.len()))
+    Ok(Fenced::Done(ended))
 }
 
 pub(super) fn has_own_approvals(

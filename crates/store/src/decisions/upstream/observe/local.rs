@@ -13,7 +13,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Actor, MirroredTemplate, StoredTemplate, TemplateChange,
+    Actor, EndReason, EndedApproval, MirroredTemplate, StoredTemplate, TemplateChange,
     decisions::{
         events::NewEvent,
         template_state::{ChangedTemplate, ChangedText, NewDecision},
@@ -29,6 +29,8 @@ pub(crate) struct LocalChange {
     /// Who causes it: the service, unless a person accepts what the provider shows.
     actor: Actor,
     events: Vec<ObservedEvent>,
+    /// The approval that it ends.
+    pub(crate) ended: Option<EndedApproval>,
 }
 
 /// What an observation tells about the account's template.
@@ -100,7 +102,8 @@ impl LocalChange {
         if seen.is_new_drift {
             change.event(EventType::Drifted, None);
         }
-        change.finish(local)
+        let ended = EndedApproval::followed(local, change.changed.state, remote, seen.matched);
+        Some(Self { ended, ..change.finish(local)? })
     }
 
     /// The template after a person has made the content of this row its newest version: it has the
@@ -149,8 +152,11 @@ impl LocalChange {
         if *state == local.state {
             return None;
         }
-        change.event(EventType::Drifted, Some(NOT_PROVIDED.to_owned()));
-        change.finish(local)
+        let reason = EndReason::NotProvided;
+        change.event(EventType::Drifted, Some(reason.to_string()));
+        let version = local.state.approved_version.unwrap_or(local.state.version);
+        let ended = Some(EndedApproval::new(local, version, reason));
+        Some(Self { ended, ..change.finish(local)? })
     }
 
     /// The unchanged template, with an event.
@@ -198,9 +204,6 @@ pub(crate) const OWN_APPROVALS: &str = "claim IS NOT NULL AND \
 pub(crate) const UNSENT: &str = "NOT EXISTS (SELECT 1 FROM upstream_operation o WHERE \
      o.account_id = template.account_id AND o.template_id = template.id AND \
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
-
-/// Why a template loses its approval.
-const NOT_PROVIDED: &str = "The provider does not have the template.";
 
 /// What a row of the mirror shows.
 fn observed(row: &MirroredTemplate) -> RemoteTemplate {
@@ -429,6 +432,8 @@ impl Changing {
         }
         let Self { account, changed, events, .. } = self;
         let actor = Actor::Service;
-        (!events.is_empty()).then_some(LocalChange { account, changed, actor, events })
+        let is_changed = !events.is_empty();
+        let change = LocalChange { account, changed, actor, events, ended: None };
+        is_changed.then_some(change)
     }
 }

@@ -452,3 +452,27 @@ fn a_provider_that_shows_the_time_of_now_is_not_asked_every_second() {
     }
     assert!(looks <= 8, "{looks} looks in an hour");
 }
+
+#[test]
+fn an_approval_ends_if_its_version_is_not_live_any_more() {
+    for state in states() {
+        let local = stored(state);
+        for status in STATUSES {
+            for text in ["mine", "former", "foreign"] {
+                let remote = remote(status, text);
+                let mut observed = observe(&remote, None, Some(&local), Source::Page(1));
+                let (before, after) = (state, after(&local, &observed).state);
+                let ended = observed.ended();
+                let case = format!("{before:?} {status} {text}: {after:?} {ended:?}");
+                let is_lost = |before: Option<u64>, after: Option<u64>| {
+                    before.is_some_and(|before| after.is_none_or(|after| after < before))
+                };
+                let expected = is_lost(before.live_version(), after.live_version())
+                    || is_lost(before.approved_version, after.approved_version);
+                assert_eq!(ended.is_some(), expected, "{case}");
+                let version = ended.map(|it| it.version);
+                assert!(version.is_none() || version == before.approved_version, "{case}");
+            }
+        }
+    }
+}
