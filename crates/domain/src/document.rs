@@ -11,7 +11,7 @@ pub(crate) mod pointer;
 pub mod raw;
 mod skipped;
 pub mod suggest;
-pub(crate) mod text;
+pub mod text;
 
 use std::{borrow::Cow, cell::Cell, collections::HashSet, fmt};
 

@@ -14,6 +14,7 @@ mod emulator;
 mod emulator_off;
 mod events;
 mod failures;
+mod four_eyes;
 mod groups;
 mod http;
 mod idempotency;

@@ -458,6 +458,8 @@ macro_rules! conformance {
                 an_expired_link_or_one_of_a_disabled_account_starts_none,
                 a_version_is_not_decided_on_by_its_author_under_four_eyes,
                 under_four_eyes_tokens_issue_no_tokens,
+                unchanged_text_keeps_its_authors_under_four_eyes,
+                text_of_an_unknown_author_needs_an_operator, a_rotated_token_is_the_same_person,
             }
             audit {
                 every_change_of_accounts_credentials_and_endpoints_is_recorded,

@@ -95,7 +95,7 @@ pub(crate) struct AccountChange {
     /// How its templates are reviewed from now on: auto or manual. Pending versions stay pending.
     #[arg(long, value_name = "MODE")]
     pub(crate) review: Option<String>,
-    /// Whether another token than the one that created a version has to approve or reject it. While
+    /// Whether a token that has written none of the text which becomes live has to approve it. While
     /// it is on, only the operator creates tokens.
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     pub(crate) four_eyes: Option<String>,

@@ -1,7 +1,10 @@
 //! Fast scans over strings, and character classes that several checks share.
 
 use icu_properties::{
-    props::{BidiControl, BinaryProperty, DefaultIgnorableCodePoint, EnumeratedProperty, Script},
+    props::{
+        BidiControl, BinaryProperty, DefaultIgnorableCodePoint, EnumeratedProperty,
+        GeneralCategory, GeneralCategoryGroup, Script,
+    },
     script::ScriptWithExtensions,
 };
 use unicode_normalization::UnicodeNormalization as _;
@@ -49,7 +52,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
 }
 
 /// The text without letter case, invisible characters and differences of composition.
-pub(crate) fn folded(text: &str) -> String {
+pub fn folded(text: &str) -> String {
     let visible = text.chars().filter(|it| !is_hidden(*it));
     let folded = visible.nfkc().flat_map(char::to_lowercase);
     folded.nfkc().filter(|it| !is_hidden(*it)).collect()
@@ -60,9 +63,16 @@ pub(crate) fn is_directional(character: char) -> bool {
     BidiControl::for_char(character)
 }
 
+/// Whether a character is part of a word: a letter, a digit, or a mark that belongs to the letter before
+/// it, such as a vowel sign.
+pub fn is_word_character(character: char) -> bool {
+    character.is_alphanumeric()
+        || GeneralCategoryGroup::Mark.contains(GeneralCategory::for_char(character))
+}
+
 /// Whether a character is a letter or digit of a script that is written without spaces between
 /// words. Search and word counts treat each of them as a word.
-pub(crate) fn is_unspaced_letter(character: char) -> bool {
+pub fn is_unspaced_letter(character: char) -> bool {
     if character.is_ascii() || !character.is_alphanumeric() {
         return false;
     }

@@ -31,7 +31,7 @@ pub(super) fn own(method: Method, path: &str, cookie: &str, body: &Value) -> Req
     request.body(body.into()).unwrap()
 }
 
-async fn call(
+pub(super) async fn call(
     app: &TestApp,
     method: Method,
     path: &str,
@@ -41,12 +41,12 @@ async fn call(
     app.send(own(method, path, cookie, body)).await
 }
 
-async fn sign_in(app: &TestApp, document: &Value) -> TestResponse {
+pub(super) async fn sign_in(app: &TestApp, document: &Value) -> TestResponse {
     call(app, Method::POST, "/console/session", "", document).await
 }
 
 /// The cookie that a response sets, as the browser sends it back.
-fn cookie_of(response: &TestResponse) -> String {
+pub(super) fn cookie_of(response: &TestResponse) -> String {
     assert_eq!(response.status, 204, "{response:?}");
     let set = response.header("set-cookie").unwrap();
     set.split(';').next().unwrap().to_owned()
@@ -64,12 +64,12 @@ pub(super) async fn session(app: &TestApp, cookie: &str) -> TestResponse {
     call(app, Method::GET, "/console/session", cookie, &Value::Null).await
 }
 
-fn templates(rest: &str) -> String {
+pub(super) fn templates(rest: &str) -> String {
     format!("/console/api/{PHONE}/message_templates{rest}")
 }
 
 /// Creates a link to the first account, as `galley console` does.
-async fn link(app: &TestApp, secret: &str, scopes: &str) {
+pub(super) async fn link(app: &TestApp, secret: &str, scopes: &str) {
     let account = app.store.accounts().await.unwrap()[0].id;
     let scopes = Scopes::parse(scopes).unwrap();
     let name = "Mira".to_owned();
@@ -314,51 +314,6 @@ async fn logs_name_the_route_and_the_token_and_no_secret() {
     let routes: Vec<&str> = lines.iter().map(|it| it["route"].as_str().unwrap()).collect();
     let list = "/console/api/{phone_number_id}/message_templates";
     assert_eq!(routes, ["/console/session", list, list]);
-}
-
-#[tokio::test]
-async fn under_four_eyes_the_author_of_a_version_does_not_decide_on_it() {
-    let app = TestApp::start_reviewed().await;
-    let account = app.store.accounts().await.unwrap()[0].id;
-    let by = Author::operator(app.clock.now());
-    app.store.set_account_four_eyes(account, true, by).await.unwrap();
-    let cookie = signed_in(&app).await;
-    link(&app, "gl_reviewer", "read,review").await;
-    let reviewer = cookie_of(&sign_in(&app, &json!({"link": "gl_reviewer"})).await);
-    let id = app.create_named("a").await;
-    let review = templates(&format!("/{id}/review"));
-    let approve = json!({"decision": "approve"});
-    let own = call(&app, Method::POST, &review, &cookie, &approve).await;
-    own.problem(403, "four-eyes");
-    let programs = app.call(Method::POST, &format!("/{id}/review"), &approve).await;
-    programs.problem(403, "four-eyes");
-    let other = call(&app, Method::POST, &review, &reviewer, &approve).await;
-    assert_eq!(other.status, 200, "{other:?}");
-    assert_eq!(other.json()["status"], "APPROVED");
-}
-
-#[tokio::test]
-async fn four_eyes_compare_tokens_on_every_surface() {
-    let app = TestApp::start_reviewed().await;
-    let account = app.store.accounts().await.unwrap()[0].id;
-    let by = Author::operator(app.clock.now());
-    app.store.set_account_four_eyes(account, true, by).await.unwrap();
-    let (one, two) = (signed_in(&app).await, signed_in(&app).await);
-    link(&app, "gl_other", "read,write,review").await;
-    let other = cookie_of(&sign_in(&app, &json!({"link": "gl_other"})).await);
-    let approve = json!({"decision": "approve"});
-    let created = call(&app, Method::POST, &templates(""), &other, &hello("a")).await.json();
-    let id = created["id"].as_str().unwrap();
-    let (item, review) = (templates(&format!("/{id}")), templates(&format!("/{id}/review")));
-    // Who edits the version of another person is its author. Two sessions of a token are one person.
-    let edit = json!({"components": [{"type": "BODY", "text": "Edited"}]});
-    assert_eq!(call(&app, Method::PATCH, &item, &one, &edit).await.status, 200);
-    for cookie in [&one, &two] {
-        call(&app, Method::POST, &review, cookie, &approve).await.problem(403, "four-eyes");
-    }
-    app.call(Method::POST, &format!("/{id}/review"), &approve).await.problem(403, "four-eyes");
-    let approved = call(&app, Method::POST, &review, &other, &approve).await;
-    assert_eq!(approved.json()["status"], "APPROVED", "{approved:?}");
 }
 
 #[tokio::test]

@@ -26,6 +26,10 @@ pub(crate) const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS 
 pub(crate) const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.created', \
      'webhook.created', 'webhook.changed', 'webhook.secret_rotated')";
 
+/// The rotations of an account (the first parameter), as [`rotation`] reads them.
+pub(crate) const ROTATIONS: &str = "SELECT subject, details FROM audit WHERE kind = \
+     'credential.rotated' AND account_id = ";
+
 /// How many entries follow the one that decides on the limit.
 pub(crate) const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
 
@@ -41,6 +45,16 @@ pub(crate) fn ensure_may_change(oldest: Option<i64>, at: Timestamp) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// The old and the new credential of a rotation.
+pub(crate) fn rotation(row: &impl StoredRow) -> Result<(CredentialId, CredentialId), StoreError> {
+    let id = |text: &str| text.parse().ok().map(CredentialId);
+    let replacement = |details: &str| {
+        let details: Value = serde_json::from_str(details).ok()?;
+        details["replacement"].as_str().and_then(id)
+    };
+    Ok((row.parsed("subject", id)?, row.parsed("details", replacement)?))
 }
 
 /// A change that the audit feed records.

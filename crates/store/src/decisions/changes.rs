@@ -1,12 +1,13 @@
 //! What an edit, a review or a deletion does to a template: a refusal, or the next state with the
 //! category, the revision and the events.
 
+mod authors;
 mod deletions;
 mod edit;
 #[cfg(test)]
 mod tests;
 
-use std::iter;
+use std::{collections::HashSet, iter};
 
 use galley_domain::{
     rulebook::Category,
@@ -18,13 +19,14 @@ use galley_domain::{
 use jiff::Timestamp;
 
 pub(crate) use self::{
+    authors::{FourEyes, VersionAuthor, tokens_of_person},
     deletions::{Initiator, deleted, plan_deletions},
     edit::{
         ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, accepted_edit, plan_edit,
     },
 };
 use super::{emulator::Emulation, events::NewEvent, upstream::is_category_held};
-use crate::{Actor, ChangeOutcome, StoredTemplate, TemplateChange};
+use crate::{Actor, ChangeOutcome, CredentialId, StoredTemplate, TemplateChange};
 
 /// A change that the state of the template allows.
 pub(crate) struct Planned {
@@ -127,16 +129,33 @@ impl Planned {
         is_submitted.then_some(self.next.version)
     }
 
-    /// Refuses a decision by the token that created the version, if the account needs a second
-    /// person. `author` created the newest version.
-    pub(crate) fn four_eyes_refusal(
+    /// The token that decides, if the change is a decision of a client. Four eyes apply to it.
+    pub(crate) fn reviewer(&self, change: &TemplateChange) -> Option<CredentialId> {
+        match change.actor {
+            Actor::Token(token) if self.is_decision() => Some(token),
+            _ => None,
+        }
+    }
+
+    /// Whether four eyes permit the decision of a person, by the authors of all stored versions,
+    /// newest first.
+    pub(crate) fn four_eyes(
         &self,
-        four_eyes: bool,
-        author: Actor,
-        change: &TemplateChange,
-    ) -> Option<ChangeOutcome> {
-        let is_own = matches!(author, Actor::Token(_)) && author == change.actor;
-        (four_eyes && is_own && self.is_decision()).then_some(ChangeOutcome::FourEyes)
+        person: &HashSet<CredentialId>,
+        versions: &[VersionAuthor],
+    ) -> FourEyes {
+        if versions.first().is_some_and(|newest| authors::is_by(newest.author, person)) {
+            FourEyes::Refused
+        } else if self.makes_live() {
+            authors::by_authors(versions, self.before.state.approved_version, person)
+        } else {
+            FourEyes::Permitted
+        }
+    }
+
+    /// Whether the decision approves the version, here or for a provider.
+    fn makes_live(&self) -> bool {
+        matches!(self.event, EventType::Approved | EventType::ReviewPassed)
     }
 
     /// The revision after the change: each event increments it.

@@ -9,12 +9,13 @@ use super::{
     columns::{actor_key, get, key, millis},
     pipeline::{DeferredWrite, owned},
     pool::Values,
+    transaction::Transaction,
 };
 use crate::{
-    Actor, AuditEntry, AuditKind, AuditStore, Author, StoreError,
+    Actor, AuditEntry, AuditKind, AuditStore, Author, CredentialId, StoreError,
     decisions::audit::{
-        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ensure_may_change, entry, migration,
-        new_entry,
+        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ROTATIONS, ensure_may_change, entry,
+        migration, new_entry, rotation,
     },
 };
 
@@ -103,6 +104,15 @@ impl PostgresStore {
         let row = self.pools.read_one(&statement, values).await?;
         ensure_may_change(row.map(|row| get(&row, 0)).transpose()?, by.at)
     }
+}
+
+/// The old and the new credential of each rotation of an account.
+pub(super) async fn rotations(
+    transaction: &Transaction,
+    account: AccountId,
+) -> Result<Vec<(CredentialId, CredentialId)>, StoreError> {
+    let rows = transaction.query(&format!("{ROTATIONS}$1"), &[&key(account.get())]).await?;
+    rows.iter().map(rotation).collect()
 }
 
 /// Appends the entry of a migration of the schema, at the time of the database.

@@ -18,7 +18,7 @@ use tokio_postgres::Row;
 
 use self::deletions::{delete, delete_all, delete_translations};
 use super::{
-    PostgresStore,
+    PostgresStore, audit,
     columns::{actor_key, key, millis},
     emulator, events, limits, media,
     pool::Values,
@@ -30,11 +30,12 @@ use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::{
-        changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+        changes::{
+            FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person,
+        },
         emulator::Emulation,
     },
     encoding::LookupKeys,
-    stored_row::StoredRow as _,
 };
 
 #[async_trait]
@@ -232,14 +233,8 @@ async fn review(
         Ok((planned, _)) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    if transaction.has_four_eyes(change.account) {
-        let author = "SELECT actor FROM template WHERE id = $1";
-        let row = transaction.query_one(author, &[&key(change.id.get())]).await?;
-        let author = row.map(|row| row.actor("actor")).transpose()?;
-        let refusal = author.and_then(|it| planned.four_eyes_refusal(true, it, change));
-        if let Some(refusal) = refusal {
-            return Ok(refusal);
-        }
+    if let Some(refusal) = four_eyes_refusal(transaction, change, &planned).await? {
+        return Ok(refusal);
     }
     let next = &planned.next;
     let values: Values<'_> = &[
@@ -264,6 +259,27 @@ async fn review(
     let reviewed = transaction.query_one(&update, values).await?;
     append_events(transaction, change, &planned, reason).await?;
     changed(reviewed.as_ref())
+}
+
+/// Refuses a decision by an author of what it makes live, if the account needs a second person.
+async fn four_eyes_refusal(
+    transaction: &Transaction,
+    change: &TemplateChange,
+    planned: &Planned,
+) -> Result<Option<ChangeOutcome>, StoreError> {
+    let TemplateChange { account, id, .. } = *change;
+    let reviewer = planned.reviewer(change).filter(|_| transaction.has_four_eyes(account));
+    let Some(reviewer) = reviewer else { return Ok(None) };
+    let person = tokens_of_person(reviewer, &audit::rotations(transaction, account).await?);
+    let is_refused = match planned.four_eyes(&person, &versions::authors(transaction, id).await?) {
+        FourEyes::Permitted => false,
+        FourEyes::Refused => true,
+        FourEyes::Compare(comparison) => {
+            let compared = versions::some_in(transaction, id, comparison.versions()).await?;
+            comparison.is_author(&compared)
+        }
+    };
+    Ok(is_refused.then_some(ChangeOutcome::FourEyes))
 }
 
 /// Locks the account, reads the template, and plans the change. Also returns how an emulator account

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
     decisions::{
-        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
-        versions::{actor_names, summary, version},
+        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
+        versions::{actor_names, summary, version, version_author},
     },
 };
 
@@ -91,6 +91,30 @@ pub(super) async fn one_in(
     let row = transaction.query_one(VERSIONS, values).await?;
     let found = row.as_ref().map(version).transpose()?;
     Ok(found.filter(|it| it.number == number))
+}
+
+/// Some versions, inside a transaction.
+pub(super) async fn some_in(
+    transaction: &Transaction,
+    id: TemplateId,
+    numbers: impl IntoIterator<Item = u64>,
+) -> Result<Vec<Version>, StoreError> {
+    const SOME: &str = concat!(versions!("content, "), " WHERE version = ANY($2)");
+    let numbers: Vec<i64> = numbers.into_iter().map(key).collect();
+    transaction.query(SOME, &[&key(id.get()), &numbers]).await?.iter().map(version).collect()
+}
+
+/// The authors of all versions, newest first.
+pub(super) async fn authors(
+    transaction: &Transaction,
+    id: TemplateId,
+) -> Result<Vec<VersionAuthor>, StoreError> {
+    let statement = "SELECT version, actor, octet_length(content)::int8 AS bytes FROM template \
+                     WHERE id = $1 UNION ALL \
+                     SELECT version, actor, octet_length(content)::int8 FROM former_version \
+                     WHERE template_id = $1 ORDER BY version DESC";
+    let rows = transaction.query(statement, &[&key(id.get())]).await?;
+    rows.iter().map(version_author).collect()
 }
 
 /// Former versions to delete.

@@ -10,10 +10,10 @@ use super::{
     columns::{actor_key, key, millis},
 };
 use crate::{
-    Actor, AuditEntry, AuditKind, AuditStore, Author, StoreError,
+    Actor, AuditEntry, AuditKind, AuditStore, Author, CredentialId, StoreError,
     decisions::audit::{
-        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ensure_may_change, entry, migration,
-        new_entry,
+        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ROTATIONS, ensure_may_change, entry,
+        migration, new_entry, rotation,
     },
 };
 
@@ -72,6 +72,20 @@ pub(super) fn append(
             entry.details,
         ])?;
     Ok(())
+}
+
+/// The old and the new credential of each rotation of an account.
+pub(super) fn rotations(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Vec<(CredentialId, CredentialId)>, StoreError> {
+    let mut query = connection.prepare_cached(&format!("{ROTATIONS}?1"))?;
+    let mut rows = query.query([key(account.get())])?;
+    let mut rotations = Vec::new();
+    while let Some(row) = rows.next()? {
+        rotations.push(rotation(row)?);
+    }
+    Ok(rotations)
 }
 
 /// Appends the entry of a migration of the schema, at the time of the database.

@@ -18,7 +18,7 @@ use rusqlite::{Connection, params};
 
 use self::deletions::{delete, delete_all, delete_translations};
 use super::{
-    SqliteStore,
+    SqliteStore, audit,
     columns::{actor_key, key, millis},
     emulator, events, limits, media, templates, translations, upsert, upstream, versions,
     writer::Batch,
@@ -27,11 +27,12 @@ use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
     decisions::{
-        changes::{Initiator, Planned, PlannedEdit, done, plan, plan_edit},
+        changes::{
+            FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person,
+        },
         emulator::Emulation,
     },
     encoding::LookupKeys,
-    stored_row::StoredRow as _,
 };
 
 #[async_trait]
@@ -260,20 +261,31 @@ fn review(
     finish(batch, change, &planned, reason)
 }
 
-/// Refuses a decision by the token that created the newest version, if the account needs a second
-/// person.
+/// Refuses a decision by an author of what it makes live, if the account needs a second person.
 fn four_eyes_refusal(
     connection: &Connection,
     change: &TemplateChange,
     planned: &Planned,
 ) -> Result<Option<ChangeOutcome>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT a.four_eyes, t.actor FROM template t JOIN account a ON a.id = t.account_id \
-         WHERE t.id = ?1",
-    )?;
-    let mut rows = query.query([key(change.id.get())])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(planned.four_eyes_refusal(row.value("four_eyes")?, row.actor("actor")?, change))
+    let Some(reviewer) = planned.reviewer(change) else { return Ok(None) };
+    let mut has_four_eyes =
+        connection.prepare_cached("SELECT 1 FROM account WHERE id = ?1 AND four_eyes")?;
+    if !has_four_eyes.exists([key(change.account.get())])? {
+        return Ok(None);
+    }
+    let person = tokens_of_person(reviewer, &audit::rotations(connection, change.account)?);
+    let is_refused = match planned.four_eyes(&person, &versions::authors(connection, change.id)?) {
+        FourEyes::Permitted => false,
+        FourEyes::Refused => true,
+        FourEyes::Compare(comparison) => {
+            let mut compared = Vec::new();
+            for number in comparison.versions() {
+                compared.extend(versions::of_event(connection, change.id, number)?);
+            }
+            comparison.is_author(&compared)
+        }
+    };
+    Ok(is_refused.then_some(ChangeOutcome::FourEyes))
 }
 
 /// Appends the events of an edit or a review, queues what it submits to a provider, and returns the

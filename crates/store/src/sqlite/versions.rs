@@ -11,7 +11,7 @@ use super::{
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
     decisions::{
-        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS},
+        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
         versions::{self as decode, actor_names},
     },
 };
@@ -73,6 +73,24 @@ pub(super) fn page(
     }
     let query = connection.prepare_cached(versions!(actor_names!()))?;
     read(query, id, before, limit, |row| decode::summary(row)).map(Some)
+}
+
+/// The authors of all versions, newest first.
+pub(super) fn authors(
+    connection: &Connection,
+    id: TemplateId,
+) -> Result<Vec<VersionAuthor>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT version, actor, octet_length(content) AS bytes FROM template WHERE id = ?1 \
+         UNION ALL SELECT version, actor, octet_length(content) FROM former_version \
+         WHERE template_id = ?1 ORDER BY version DESC",
+    )?;
+    let mut rows = query.query([key(id.get())])?;
+    let mut authors = Vec::new();
+    while let Some(row) = rows.next()? {
+        authors.push(decode::version_author(row)?);
+    }
+    Ok(authors)
 }
 
 /// Whether the account has the template.

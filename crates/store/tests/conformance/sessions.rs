@@ -1,5 +1,7 @@
 //! Cases about sessions of the console, the links that start them, and four eyes.
 
+mod four_eyes;
+
 use galley_domain::{
     account::Scopes,
     id::AccountId,
@@ -11,6 +13,10 @@ use galley_store::{
     NewTemplate, RedeemLinkOutcome, RetentionCursor, SecretHash, Session, TemplateChange,
 };
 
+pub(crate) use self::four_eyes::{
+    a_rotated_token_is_the_same_person, text_of_an_unknown_author_needs_an_operator,
+    unchanged_text_keeps_its_authors_under_four_eyes,
+};
 use super::fixture::{ACTOR, Shared, account, change, create, new, noon, secret};
 
 const HOUR: i64 = 3_600_000;

@@ -93,7 +93,7 @@ catalogue! {
     CrossSite FORBIDDEN "cross-site" "Another site has caused the request"
         "Nothing was done. Only pages of the console make this call; programs use API v1.0. If this is the console, reload the page, and set `public_url` to the address in the browser.";
     FourEyes FORBIDDEN "four-eyes" "A second person has to decide"
-        "Nothing was done. Let another token than the one that created the version approve or reject it. The operator creates tokens with `galley token create`, and changes the rule with `galley account change --four-eyes`.";
+        "Nothing was done. Let a person decide who has neither created the version nor written any of the text that would become live. The operator decides with `galley review`, creates tokens with `galley token create`, and changes the rule with `galley account change --four-eyes`.";
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body must be JSON in UTF-8"
         "Send `Content-Type: application/json` and no Content-Encoding.";
     TooLarge PAYLOAD_TOO_LARGE "too-large" "The request body is too large"

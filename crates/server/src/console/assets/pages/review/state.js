@@ -98,7 +98,7 @@ export class Review {
     return api.can('review');
   }
 
-  /** Whether the signed-in token made the open version, so that another person has to decide. */
+  /** Whether the signed-in token made the open version. Who has written an earlier one learns it from the refusal. */
   get isOwn() {
     const session = api.session;
     return Boolean(session?.account.four_eyes && this.item?.author?.created_by === session.token.id);
