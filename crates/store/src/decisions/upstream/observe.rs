@@ -261,7 +261,13 @@ impl<'a> Observation<'a> {
     /// The row after the observation.
     fn row(&self, content_key: Option<ContentKey>, version: Option<u64>) -> MirroredTemplate {
         let Self { remote, before, seen_at, .. } = *self;
-        let dirty_at = before.and_then(|before| before.dirty_at);
+        // A newer change needs a look of its own, not the one after the second of the former change.
+        let is_obsolete = |before: &&MirroredTemplate| {
+            remote.document.is_some()
+                && !before.has_unread_change()
+                && before.remote_updated_at < remote.updated_at
+        };
+        let dirty_at = before.filter(|it| !is_obsolete(it)).and_then(|before| before.dirty_at);
         let dirty_at = match self.source {
             Source::Read { asked, .. } => {
                 let open = unsettled(dirty_at, asked);
@@ -316,8 +322,9 @@ impl<'a> Observation<'a> {
     }
 
     /// When the template is to be looked at once more, because it may have been seen in the second of its
-    /// last change, or because the read has shown no content, as one that has failed. If that look was asked for by the one before, the provider may show the time of now as
-    /// that of the change: then the next one waits as after a read that has failed.
+    /// last change, or because the read has shown no content, as one that has failed. If that look was
+    /// asked for by the one before, the provider may show the time of now as that of the change: then the
+    /// next one waits as after a read that has failed.
     fn second_look(&self, asked: Option<Timestamp>) -> Option<Timestamp> {
         let later = || self.seen_at.checked_add(PROBE_INTERVAL).map(postponed_to).ok();
         if !self.is_settled() {

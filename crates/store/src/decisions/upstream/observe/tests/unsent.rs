@@ -214,3 +214,35 @@ fn a_template_that_is_once_shown_as_generated_is_still_read() {
     let seen = observe(&header, Some(&row), Some(&local), Source::Page(7));
     assert_eq!((seen.to_read().is_some(), seen.change), (true, None));
 }
+
+#[test]
+fn a_newer_change_replaces_the_look_after_the_second_of_a_former_one() {
+    let local = stored(State {
+        version: 2,
+        newest_status: Status::Approved,
+        approved_version: Some(2),
+        hold: None,
+    });
+    let shown = |text, updated_at| RemoteTemplate {
+        updated_at: Some(time(updated_at)),
+        ..remote("APPROVED", text)
+    };
+    let row = observe(&shown("mine", 9), None, Some(&local), Source::Page(1)).row;
+    assert_eq!((row.dirty_at, row.has_unread_change()), (Some(time(12)), false));
+    for source in [READ, Source::Page(2)] {
+        // By a provider whose clock is an hour ahead, and in the second of now.
+        for (updated_at, expected) in [(3_600, None), (10, Some(time(13)))] {
+            let edited = shown("foreign", updated_at);
+            let seen = observe(&edited, Some(&row), Some(&local), source).row;
+            assert_eq!((seen.drifted, seen.dirty_at), (true, expected), "{source:?}");
+            assert!(!seen.has_unread_change(), "{source:?}: it can be accepted");
+        }
+        let former = shown("foreign", 8);
+        let seen = observe(&former, Some(&row), Some(&local), source).row;
+        assert_eq!(seen.dirty_at, row.dirty_at, "{source:?}: an older content settles nothing");
+    }
+    let hinted = MirroredTemplate { dirty_at: Some(time(11)), ..row };
+    let edited = shown("foreign", 3_600);
+    let seen = observe(&edited, Some(&hinted), Some(&local), Source::Page(2)).row;
+    assert_eq!(seen.dirty_at, hinted.dirty_at, "a webhook has asked for another read");
+}
