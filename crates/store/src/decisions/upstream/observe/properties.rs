@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 mod documents;
+mod events;
 
-use self::documents::{choice, code, message};
+use self::events::{Event, Look, PlannedFrom, history};
 use super::{tests::*, *};
 use crate::{
     StoredOperation, TemplateChange, UpstreamAction,
@@ -22,41 +23,6 @@ use crate::{
         submission::{PlannedAction, Provided, plan_action},
     },
 };
-
-/// What happens.
-#[derive(Clone, Debug)]
-enum Event {
-    /// The account edits the template: the component with this index, or else all of it.
-    Edit(Value, usize),
-    /// A call is made for the newest version, if one is needed: it may be lost before or after it.
-    Call { is_made: bool, is_answered: bool },
-    /// Galley looks whether a lost call was made.
-    Probe,
-    /// The provider shows the template, perhaps as it was before the last change.
-    Look { look: Look, is_late: bool },
-    /// The provider reviews what it has.
-    Review(&'static str),
-    /// A person accepts what the provider has.
-    Accept,
-    /// Another author edits it at the provider, in a way that a read shows.
-    Outside(Value, &'static str),
-    /// After that has been seen, the other author makes it look like the newest version, with another
-    /// app that receives the codes.
-    Imitation,
-    /// A person decides to replace what the provider has.
-    Push,
-}
-
-/// How a template is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// On a page without its content.
-    Header,
-    /// By a read.
-    Read,
-    /// By a read that shows no content.
-    ReadWithoutContent,
-}
 
 /// What the provider has.
 #[derive(Clone, Debug)]
@@ -82,6 +48,8 @@ struct Model {
     provided: Provision,
     /// What the provider had before the last change, unless that was read.
     former: Provision,
+    /// When the provider got the last call.
+    called_at: i64,
     /// What the provider has approved.
     approved: Vec<Value>,
     /// Whether a call was lost, and none has succeeded since.
@@ -139,6 +107,7 @@ impl Model {
             document: String::new(),
             former: provided.clone(),
             provided,
+            called_at: 0,
             approved: vec![first],
             is_lost: false,
             now: 100,
@@ -300,11 +269,17 @@ impl Model {
                 self.add_version(content);
                 self.operation = queued(self.local.state.version, None);
             }
+            Event::Restore if !state.is_uncertain() && self.versions.len() > 1 => {
+                self.add_version(self.versions[self.versions.len() - 2].clone());
+                self.operation = queued(self.local.state.version, None);
+            }
             Event::Push if !state.is_uncertain() && self.row.drifted => {
                 self.operation = queued(self.local.state.version, self.row.content_key);
             }
-            Event::Call { is_made, is_answered } if state == OperationState::Queued => {
-                self.observe(Look::Read, None);
+            Event::Call { planned_from, is_made, is_answered }
+                if state == OperationState::Queued =>
+            {
+                self.look_before_call(planned_from);
                 if self.row.has_version(&self.local) {
                     return self.done();
                 }
@@ -316,6 +291,7 @@ impl Model {
                 self.operation =
                     self.operation.begun(std::slice::from_ref(&self.row), now).unwrap();
                 if is_made {
+                    self.called_at = self.now;
                     self.provide(self.versions.last().unwrap().clone(), "PENDING", false);
                 }
                 if is_made && is_answered {
@@ -370,6 +346,22 @@ impl Model {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Looks at the template before a call. Only a look of now shows what others have done since the last
+    /// one. A late read shows what was seen before the last call.
+    fn look_before_call(&mut self, planned_from: PlannedFrom) {
+        let is_called = self.provided.updated_at == self.called_at;
+        let is_seen = |it: &Provision| self.row.remote_updated_at == Some(time(it.updated_at));
+        match planned_from {
+            PlannedFrom::LateRead if is_called && is_seen(&self.former) => {
+                self.observe_provision(&self.former.clone(), Look::Read, None);
+            }
+            PlannedFrom::Row
+                if (is_called || is_seen(&self.provided))
+                    && !self.row.may_have_changed(time(self.now)) => {}
+            _ => self.observe(Look::Read, None),
         }
     }
 
@@ -439,39 +431,6 @@ fn template(is_code: bool, content: &Value) -> Template {
     Template::restore("a".to_owned(), "en".to_owned(), category, true, content.to_string())
 }
 
-fn status() -> impl Strategy<Value = &'static str> {
-    choice(&["PENDING", "APPROVED", "REJECTED"])
-}
-
-fn event(content: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value = Event> {
-    let outside = (0..3_u8, status()).prop_map(|(it, status)| {
-        let footer = json!({"type": "FOOTER", "text": "x", "code_expiration_minutes": it});
-        let content = json!({"components": [{"type": "BODY", "text": "Other"}, footer]});
-        Event::Outside(content, status)
-    });
-    let call = (prop::bool::weighted(0.8), prop::bool::weighted(0.8))
-        .prop_map(|(is_made, is_answered)| Event::Call { is_made, is_answered });
-    let look = prop::sample::select(&[Look::Header, Look::Read, Look::ReadWithoutContent][..]);
-    prop_oneof![
-        3 => (content, 0..4_usize).prop_map(|(content, index)| Event::Edit(content, index)),
-        4 => call,
-        3 => Just(Event::Probe),
-        6 => (look, any::<bool>()).prop_map(|(look, is_late)| Event::Look { look, is_late }),
-        3 => status().prop_map(Event::Review),
-        2 => Just(Event::Accept),
-        2 => outside,
-        1 => Just(Event::Imitation),
-        1 => Just(Event::Push),
-    ]
-}
-
-fn history() -> impl Strategy<Value = (Value, Vec<Event>)> {
-    prop_oneof![
-        (message(), prop::collection::vec(event(message()), 1..40)),
-        (code(), prop::collection::vec(event(code()), 1..40)),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -486,7 +445,7 @@ proptest! {
         }
         // In the end, the newest version is sent, unless a person has to decide.
         model.apply(Event::Probe);
-        model.apply(Event::Call { is_made: true, is_answered: true });
+        model.apply(Event::Call { planned_from: PlannedFrom::Read, is_made: true, is_answered: true });
         model.apply(Event::Review("APPROVED"));
         model.observe(Look::Read, None);
         if !model.row.drifted && !model.provided.is_foreign {

@@ -7,7 +7,7 @@ use galley_domain::{
 };
 
 use super::{Observation, Source, after_second};
-use crate::{MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::StoredRow};
+use crate::{Actor, MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::StoredRow};
 
 /// Which version of the account's template has the content of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,14 @@ impl Observation<'_> {
         };
         let newest = local.state.version;
         let before = self.before.filter(|before| before.template == Some(local.id));
+        let older = before.filter(|it| self.is_older_than_call(it));
         let sent = match self.source {
             Source::Read { confirmed: Some(version), .. } => Some(version),
-            _ => before.filter(|it| !self.is_older_than_call(it)).and_then(|it| it.sent_version),
+            // The call has replaced what is shown: it is not a newer version that looks like it.
+            _ if let Some(older) = older.filter(|it| it.sent_version != Some(newest)) => {
+                return older.version.map_or(VersionMatch::None, VersionMatch::Version);
+            }
+            _ => before.filter(|_| older.is_none()).and_then(|it| it.sent_version),
         };
         let compare_newest = || self.compare(VersionContent::of(&local.template));
         if let Some(sent) = sent.filter(|sent| *sent != newest) {
@@ -89,33 +94,43 @@ impl Observation<'_> {
             }
         }
         let unchanged = before.filter(|before| before.content_key == Some(key));
-        let former_version = unchanged.and_then(|it| it.version).filter(|it| *it != newest);
-        match compare_newest() {
-            // A version that was not sent yet may differ from the former one only in its category or a
-            // sample: the provider still has the former one.
-            ContentMatch::Equal
-                if sent != Some(newest)
-                    && former_version.is_some()
-                    && self.differs_beside_content(local) => {}
-            ContentMatch::Equal => return VersionMatch::Version(newest),
+        let newest_match = compare_newest();
+        match newest_match {
+            ContentMatch::Equal if sent == Some(newest) || !self.differs_beside_content(local) => {
+                return VersionMatch::Version(newest);
+            }
             ContentMatch::Alike if sent == Some(newest) => return VersionMatch::Version(newest),
-            ContentMatch::Alike | ContentMatch::Different => {}
+            _ => {}
         }
         // Versions do not change: what is shown unchanged is the same version as before.
-        if let Some(before) = unchanged {
-            return before.version.map_or(VersionMatch::None, VersionMatch::Version);
+        if let Some(version) = unchanged.and_then(|before| before.version) {
+            return VersionMatch::Version(version);
+        }
+        // A version that was not sent yet may differ from a former one only in its category or a sample:
+        // the provider has the former one. It has had the newest one if it has decided on that.
+        let is_newest_equal = newest_match == ContentMatch::Equal;
+        if unchanged.is_some() || (is_newest_equal && local.decided_by == Some(Actor::Service)) {
+            return if is_newest_equal {
+                VersionMatch::Version(newest)
+            } else {
+                VersionMatch::None
+            };
         }
         let Some(former) = former else { return VersionMatch::AmongFormer };
         let is_equal = |it: &&FormerVersion| self.compare(it.content()) == ContentMatch::Equal;
-        let found = former.iter().find(is_equal);
-        found.map_or(VersionMatch::None, |it| VersionMatch::Version(it.number))
+        match former.iter().find(is_equal) {
+            Some(found) => VersionMatch::Version(found.number),
+            None if is_newest_equal => VersionMatch::Version(newest),
+            None => VersionMatch::None,
+        }
     }
 
     /// Whether the provider shows what it showed before the last call: the same content, with the same
     /// time of its last change. A call in the second of that one is told by the look after the second.
     fn is_older_than_call(&self, before: &MirroredTemplate) -> bool {
         let Some(updated_at) = self.remote.updated_at else { return false };
-        before.version != before.sent_version
+        before.sent_version.is_some()
+            && before.sent_version != before.version
             && before.content_key == self.content_key()
             && before.remote_updated_at == Some(updated_at)
             && before.dirty_at != after_second(Some(updated_at), updated_at)
@@ -137,13 +152,15 @@ impl Observation<'_> {
 
 impl MirroredTemplate {
     /// Whether the provider has the newest version of the template, so that nothing has to be sent:
-    /// it shows all of that version, or it was found to have it. Samples are not shown as they were
-    /// sent: a content with samples is always sent.
+    /// it shows all of that version, or it was found to have it, and no call has given it another one
+    /// since. Samples are not shown as they were sent: a content with samples is always sent.
     pub fn has_version(&self, template: &StoredTemplate) -> bool {
         let own = VersionContent::of(&template.template);
+        let is_replaced = self.sent_version.is_some_and(|sent| sent != template.state.version);
         let has_content =
             self.version == Some(template.state.version) || own.is_shown_by(self.content_key);
         has_content
+            && !is_replaced
             && self.other_category(template).is_none()
             && sample::referenced_names(own.content).next().is_none()
     }

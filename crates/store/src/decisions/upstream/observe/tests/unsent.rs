@@ -1,7 +1,10 @@
 //! Versions that the provider does not have although it shows nothing else, and templates that it
 //! generated.
 
-use galley_domain::upstream::{RemoteStatus, TemplateSource};
+use galley_domain::{
+    template::sample,
+    upstream::{RemoteStatus, TemplateSource},
+};
 
 use super::*;
 
@@ -245,4 +248,84 @@ fn a_newer_change_replaces_the_look_after_the_second_of_a_former_one() {
     let edited = shown("foreign", 3_600);
     let seen = observe(&edited, Some(&hinted), Some(&local), Source::Page(2)).row;
     assert_eq!(seen.dirty_at, hinted.dirty_at, "a webhook has asked for another read");
+}
+
+#[test]
+fn a_version_that_restores_what_a_late_read_still_shows_is_not_at_the_provider() {
+    let state = State {
+        version: 1,
+        newest_status: Status::Approved,
+        approved_version: Some(1),
+        hold: None,
+    };
+    let shown = RemoteTemplate { updated_at: Some(time(-60)), ..remote("APPROVED", "mine") };
+    let first = stored(state);
+    let row = observe(&shown, None, Some(&first), READ).row;
+    assert!(row.version == Some(1) && row.has_version(&first));
+    // The second version was sent, and the read after that shows the first one.
+    let sent = MirroredTemplate { sent_version: Some(2), ..row };
+    let third = stored(State { version: 3, newest_status: Status::Pending, ..state });
+    let former = [
+        FormerVersion { number: 2, category: Category::Utility, content: content("second") },
+        FormerVersion { number: 1, category: Category::Utility, content: content("mine") },
+    ];
+    assert!(!sent.has_version(&third), "the second version is to be replaced");
+    let late = observation(&shown, &third, Some(&sent), READ).decide(&former);
+    assert_eq!((late.row.version, late.row.sent_version), (Some(1), Some(2)));
+    assert_eq!(after(&third, &late).state, third.state);
+    assert!(!late.row.has_version(&third));
+    // Once the third version was sent, what is shown is that one.
+    let sent = MirroredTemplate { sent_version: Some(3), ..late.row };
+    assert!(sent.has_version(&third));
+    let seen = observation(&shown, &third, Some(&sent), READ).decide(&former);
+    assert_eq!(after(&third, &seen).state.live_version(), Some(3));
+}
+
+#[test]
+fn a_version_with_another_sample_is_not_at_the_provider_because_the_rest_is_shown_again() {
+    let image = |name: &str| {
+        let handle = sample::handle(name);
+        format!(
+            r#"{{"components":[{{"type":"HEADER","format":"IMAGE","example":{{"header_handle":["{handle}"]}}}},{{"type":"BODY","text":"mine"}}]}}"#
+        )
+    };
+    let files = ["abcdefghijklmnopqrstuvwxyz_-0123", "bbcdefghijklmnopqrstuvwxyz_-0123"];
+    let undecided = |version: usize| {
+        let newest_status = Status::Pending;
+        #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
+        let template = Template::restore(
+            "a".to_owned(),
+            "en".to_owned(),
+            Category::Utility,
+            true,
+            image(files[version - 1]),
+        );
+        let version = version as u64;
+        let state = State { version, newest_status, approved_version: Some(1), hold: None };
+        StoredTemplate { template, ..stored(state) }
+    };
+    let former =
+        [FormerVersion { number: 1, category: Category::Utility, content: image(files[0]) }];
+    let link = r#"{"type":"HEADER","format":"IMAGE","example":{"header_handle":["https://cdn.example/a.png"]}},"#;
+    let shown = |text: &str| {
+        let document = remote("APPROVED", text).document.unwrap();
+        let document = document.replacen('[', &format!("[{link}"), 1);
+        RemoteTemplate { document: Some(document), ..remote("APPROVED", text) }
+    };
+    let (first, edited) = (undecided(1), undecided(2));
+    let row = observation(&shown("mine"), &first, None, READ).decide(&[]).row;
+    assert_eq!(row.version, Some(1));
+    let other = observation(&shown("other"), &edited, Some(&row), READ).decide(&former).row;
+    assert_eq!(other.version, None);
+    let unread = MirroredTemplate { content_key: None, ..row };
+    for before in [other, unread] {
+        let seen = observation(&shown("mine"), &edited, Some(&before), READ).decide(&former);
+        assert_eq!(seen.row.version, Some(1), "the second version was not sent");
+        assert_eq!(after(&edited, &seen).state.newest_status, Status::Pending);
+        assert_eq!(after(&edited, &seen).state.live_version(), Some(1));
+        // The provider has decided on the second version: it has had it.
+        let decided = StoredTemplate { decided_by: Some(Actor::Service), ..edited.clone() };
+        let seen = observation(&shown("mine"), &decided, Some(&before), READ).decide(&former);
+        assert_eq!(seen.row.version, Some(2));
+    }
 }
