@@ -128,6 +128,7 @@ impl<T: Transport> GraphUpstream<T> {
             ],
             body: Vec::new(),
             deadline: self.deadline,
+            send_by: None,
             max_response_bytes: MAX_RESPONSE_BYTES,
         }
     }
@@ -385,6 +386,7 @@ impl<T: Transport> Upstream for GraphUpstream<T> {
             headers: Vec::new(),
             body: Vec::new(),
             deadline: self.deadline.max(FETCH_DEADLINE),
+            send_by: None,
             max_response_bytes: max_bytes,
         };
         let response = self.transport.exchange(request).await.map_err(not_exchanged)?;

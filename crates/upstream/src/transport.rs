@@ -1,6 +1,10 @@
 //! One HTTP exchange, which the server makes.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use galley_domain::upstream::{CallKind, Usage};
@@ -46,6 +50,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// How long the exchange may take, from the connection to the last byte of the response.
     pub deadline: Duration,
+    /// When the caller may no longer make the call: no byte leaves from then on.
+    pub send_by: Option<Instant>,
     /// The longest body of a response. A longer one is [`TransportError::Unknown`].
     pub max_response_bytes: usize,
 }

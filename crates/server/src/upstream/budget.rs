@@ -1,13 +1,19 @@
 //! Counts each call before it is made, under the lease of the session, and rests when the provider says
 //! that its budget is almost used up.
 //!
+//! A process may be frozen after that, while it connects: then it sends nothing once the lease is over,
+//! because another process may have made the call.
+//!
 //! The calls of an operation belong together: what a look has shown is old after a rest, and uploads
 //! expire. They begin only if the budget has room for all of them, and a rest that one of their responses
 //! asks for begins after the last one.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -44,6 +50,8 @@ pub(super) struct BudgetState {
     is_background: AtomicBool,
     /// Whether the lease was lost.
     lost: AtomicBool,
+    /// Until when the session has the lease for certain.
+    leased_until: Mutex<Timestamp>,
     /// Until when the budget allows no call.
     not_before: Mutex<Option<Timestamp>>,
     /// The rest after the calls that belong together; `None` if no such calls are being made.
@@ -67,6 +75,17 @@ impl BudgetState {
 
     pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Sets until when the session has the lease.
+    pub(super) fn lease_until(&self, until: Timestamp) {
+        *self.leased_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
+    /// How long no other process takes the lease over.
+    fn lease_left(&self, now: Timestamp) -> Duration {
+        let until = *self.leased_until.lock().unwrap_or_else(PoisonError::into_inner);
+        Duration::try_from(until.duration_since(now)).unwrap_or_default()
     }
 
     /// Sets whether calls are part of a sweep that no person asked for; returns what it was.
@@ -159,7 +178,10 @@ impl Session {
 impl Transport for BudgetedTransport {
     async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
         let Some(kind) = request.kind else { return self.inner.exchange(request).await };
-        let (now, state) = (self.clock.now(), &self.state);
+        let state = &self.state;
+        // This order, so that a process that is frozen in between stops sooner, not later.
+        let (began, now) = (Instant::now(), self.clock.now());
+        let send_by = began + state.lease_left(now);
         let is_sweep = state.is_background.load(Ordering::Relaxed);
         let permit = self.store.take_call(self.fence, kind, is_sweep, self.calls_per_hour, now);
         match permit.await {
@@ -175,6 +197,7 @@ impl Transport for BudgetedTransport {
             Err(error) => return Err(TransportError::NotSent(error.to_string())),
         }
         state.calls.fetch_add(1, Ordering::Relaxed);
+        let request = Request { send_by: Some(send_by), ..request };
         let response = self.inner.exchange(request).await?;
         if let Some(rest) = response.usage(&self.waba).and_then(Usage::rest) {
             self.rest(rest).await;

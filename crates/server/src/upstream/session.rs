@@ -176,7 +176,7 @@ impl Session {
             return Ok(if is_connected { Begun::Leased } else { Begun::NotConnected });
         };
         let fence = lease.fence;
-        match Self::under(context, lease) {
+        match Self::under(context, lease, until) {
             Ok(session) => {
                 let session = Self { stops_when_paused: is_background, ..session };
                 Ok(Begun::Session(Box::new(session)))
@@ -197,11 +197,12 @@ impl Session {
         }
     }
 
-    fn under(context: &UpstreamContext, lease: Lease) -> Result<Self, SyncError> {
+    fn under(context: &UpstreamContext, lease: Lease, until: Timestamp) -> Result<Self, SyncError> {
         let Lease { fence, connection } = lease;
         let token = SealedSecret::Token.open(&context.keyring, fence.account, &connection.token)?;
         let dialect = dialect(context, &connection)?;
         let budget = Arc::new(BudgetState::default());
+        budget.lease_until(until);
         let transport = BudgetedTransport {
             inner: (context.transports)(fence.account),
             store: Arc::clone(&context.store),
@@ -280,7 +281,9 @@ impl Session {
         let now = self.now();
         *self.extended_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
         let lease = SignedDuration::try_from(self.context.settings.lease).unwrap_or_default();
-        kept(self.context.store.extend_lease(self.fence, now + lease).await?)
+        let extended = kept(self.context.store.extend_lease(self.fence, now + lease).await?)?;
+        self.budget.lease_until(now + lease);
+        Ok(extended)
     }
 
     /// Extends the lease if a third of it is over. A pause does not interrupt the work.

@@ -59,6 +59,7 @@ impl Transport for HttpTransport {
             headers,
             body: request.body.into(),
             timeout: request.deadline,
+            send_by: request.send_by.map(Into::into),
             max_body_bytes: request.max_response_bytes,
         };
         let response = self.client.exchange(exchange).await.map_err(|failure| match failure {

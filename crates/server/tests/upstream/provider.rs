@@ -94,6 +94,7 @@ impl Transport for Provider {
     async fn exchange(&self, request: Request) -> Result<Response, TransportError> {
         let path = request.url.path().to_owned();
         let (kind, is_call) = (request.kind, request.kind.is_some());
+        assert_eq!(request.send_by.is_some(), is_call, "no call leaves after the end of the lease");
         if is_call {
             self.calls.fetch_add(1, Ordering::Relaxed);
             self.log.lock().unwrap().push(request.method);

@@ -1,6 +1,6 @@
 //! Whole exchanges, as calls to providers need them: what was sent for certain, and what was not.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use galley_domain::id::AccountId;
 use galley_server::delivery::{ExchangeFailure, ExchangeRequest, FailureKind, FullResponse};
@@ -13,6 +13,14 @@ use hyper::{
 use super::receiver::{LONG_TIMEOUT, Reply, SHORT_TIMEOUT, ScriptedReceiver, private_client};
 
 async fn exchange(url: &str, timeout: Duration) -> Result<FullResponse, ExchangeFailure> {
+    exchange_by(url, timeout, None).await
+}
+
+async fn exchange_by(
+    url: &str,
+    timeout: Duration,
+    send_by: Option<Instant>,
+) -> Result<FullResponse, ExchangeFailure> {
     let request = ExchangeRequest {
         account: AccountId::new(1).unwrap(),
         method: Method::DELETE,
@@ -20,6 +28,7 @@ async fn exchange(url: &str, timeout: Duration) -> Result<FullResponse, Exchange
         headers: vec![(AUTHORIZATION, HeaderValue::from_static("Bearer t"))],
         body: Bytes::from_static(b"{}"),
         timeout,
+        send_by: send_by.map(Into::into),
         max_body_bytes: 1_000_000,
     };
     private_client(LONG_TIMEOUT).exchange(request).await
@@ -56,6 +65,17 @@ async fn a_request_that_may_have_arrived_has_an_unknown_outcome() {
     let failure = exchange(&silent.url(), SHORT_TIMEOUT).await.unwrap_err();
     let ExchangeFailure::Unknown(failure) = failure else { panic!("{failure:?}") };
     assert_eq!(failure.kind, FailureKind::Timeout);
+}
+
+#[tokio::test]
+async fn a_request_whose_connection_was_opened_too_late_is_not_sent() {
+    let receiver = ScriptedReceiver::start(vec![Vec::new(), vec![body_of(2)]]).await;
+    let late = exchange_by(&receiver.url(), LONG_TIMEOUT, Some(Instant::now())).await.unwrap_err();
+    let ExchangeFailure::NotSent(failure) = late else { panic!("{late:?}") };
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(receiver.requests().is_empty());
+    let send_by = Instant::now() + LONG_TIMEOUT;
+    exchange_by(&receiver.url(), LONG_TIMEOUT, Some(send_by)).await.unwrap();
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub struct ExchangeRequest {
     pub body: Bytes,
     /// The time for the whole exchange, from the name lookup to the last byte.
     pub timeout: Duration,
+    /// When no byte of the request may leave any more.
+    pub send_by: Option<Instant>,
     /// Maximum size of the body of the response.
     pub max_body_bytes: usize,
 }
@@ -69,6 +71,11 @@ impl HttpWebhookClient {
         };
         let opened = timeout_at(deadline, open).await.map_err(|_| not_sent(late()))?;
         let (mut connection, request) = opened.map_err(not_sent)?;
+        // The process may have been frozen while the connection was opened.
+        if wanted.send_by.is_some_and(|send_by| Instant::now() >= send_by) {
+            let detail = "The connection was opened too late for the request.";
+            return Err(not_sent(Failure::new(FailureKind::Timeout, detail.to_owned())));
+        }
         let exchange = async {
             let response = connection.send(request).await.map_err(|error| error.failure)?;
             connection.allow_body(wanted.max_body_bytes);
