@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-#[path = "support/earlier.rs"]
-mod earlier;
 #[path = "support/http.rs"]
 mod http;
 #[path = "support/listener.rs"]
@@ -22,7 +20,6 @@ mod smoke {
     mod console;
     mod convert;
     mod credentials;
-    mod earlier;
     mod emulator;
     mod emulator_accounts;
     mod emulator_environment;

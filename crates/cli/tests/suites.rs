@@ -4,8 +4,6 @@
 #![cfg(feature = "suites")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
-#[path = "support/earlier.rs"]
-mod earlier;
 #[expect(dead_code, reason = "the smoke tests use all of it")]
 #[path = "support/http.rs"]
 mod http;
@@ -21,7 +19,6 @@ mod service;
 mod suites {
     mod data;
     mod disk_full;
-    mod earlier;
     mod instances;
     mod json_test_suite;
     mod limited_proxy;
