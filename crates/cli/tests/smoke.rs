@@ -36,6 +36,7 @@ mod smoke {
     mod monitoring;
     mod restore;
     mod review;
+    mod schema;
     mod secrets;
     mod settings;
     mod shared;

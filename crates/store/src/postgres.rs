@@ -34,6 +34,9 @@ mod statistics;
 mod stored_bytes;
 mod template_state;
 mod templates;
+#[cfg(test)]
+#[cfg(feature = "postgres-suite")]
+pub(crate) mod test_database;
 mod tls;
 mod transaction;
 mod translations;

@@ -1,4 +1,8 @@
-//! What to do with a store whose schema is older than this program.
+//! Which migrations a store needs, and which stores are refused.
+
+use std::{fmt, sync::Arc};
+
+use crate::StoreError;
 
 /// What to do with a schema that is older than this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,19 +25,153 @@ pub(crate) enum SchemaAction {
     Keep,
     /// Apply the missing migrations.
     Migrate,
-    /// Do not open the store.
-    Refuse,
 }
 
-impl SchemaPolicy {
-    /// The action for a store to which `found` of the `known` migrations were applied.
-    pub(crate) fn action(self, found: usize, known: usize) -> SchemaAction {
+/// What contains a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// A SQLite file.
+    File,
+    /// A PostgreSQL database.
+    Database,
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::File => "file",
+            Self::Database => "database",
+        })
+    }
+}
+
+impl StoreKind {
+    /// What else an operator can do with an older schema.
+    fn copy_advice(self) -> &'static str {
         match self {
-            _ if found >= known => SchemaAction::Keep,
-            Self::Migrate => SchemaAction::Migrate,
-            Self::RefuseUnlessEmpty if found == 0 => SchemaAction::Migrate,
-            Self::Refuse | Self::RefuseUnlessEmpty => SchemaAction::Refuse,
-            Self::Keep => SchemaAction::Keep,
+            Self::File => "; `galley backup` copies it unchanged",
+            Self::Database => "",
+        }
+    }
+}
+
+/// Why a store is refused because of its schema.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnsupportedSchema {
+    #[error(
+        "the {kind} has schema {found}, newer than schema {known} of this program: use a newer galley"
+    )]
+    Newer { kind: StoreKind, found: usize, known: usize },
+    #[error(
+        "the {kind} has schema {found}, older than schema {known} of this program: `galley serve` migrates it{}",
+        kind.copy_advice()
+    )]
+    Older { kind: StoreKind, found: usize, known: usize },
+    #[error(
+        "the {kind} has schema {found}, written by a build before 0.1.0, from which there is no upgrade: create a new store, and create the templates there that the earlier build lists (GET …/message_templates)"
+    )]
+    BeforeFirstRelease { kind: StoreKind, found: usize },
+}
+
+impl From<UnsupportedSchema> for StoreError {
+    fn from(error: UnsupportedSchema) -> Self {
+        Self::Failed(Arc::new(error))
+    }
+}
+
+/// The migrations of one kind of store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migrations {
+    pub(crate) kind: StoreKind,
+    /// The schema version that the first migration creates. Lower versions are those of builds
+    /// before 0.1.0.
+    pub(crate) first: usize,
+    /// The SQL of each, oldest first.
+    pub(crate) statements: &'static [&'static str],
+}
+
+impl Migrations {
+    /// The schema version after all migrations.
+    pub(crate) fn latest(&self) -> usize {
+        self.first + self.statements.len() - 1
+    }
+
+    /// The migrations that a store of this version lacks, with the version that each creates. The
+    /// version of a new store is 0.
+    pub(crate) fn missing(&self, found: usize) -> impl Iterator<Item = (usize, &'static str)> {
+        let numbered = (self.first..).zip(self.statements.iter().copied());
+        numbered.skip_while(move |(version, _)| *version <= found)
+    }
+
+    /// Refuses a schema that this program cannot use, whether or not it may migrate.
+    pub(crate) fn check(&self, found: usize) -> Result<(), UnsupportedSchema> {
+        let (kind, known) = (self.kind, self.latest());
+        if found > known {
+            return Err(UnsupportedSchema::Newer { kind, found, known });
+        }
+        if (1..self.first).contains(&found) {
+            return Err(UnsupportedSchema::BeforeFirstRelease { kind, found });
+        }
+        Ok(())
+    }
+
+    /// The error for a store that needs a migration where none is allowed.
+    pub(crate) fn older(&self, found: usize) -> UnsupportedSchema {
+        UnsupportedSchema::Older { kind: self.kind, found, known: self.latest() }
+    }
+
+    /// The action for a store of this version; 0 is a new store.
+    pub(crate) fn action(
+        &self,
+        policy: SchemaPolicy,
+        found: usize,
+    ) -> Result<SchemaAction, UnsupportedSchema> {
+        self.check(found)?;
+        match policy {
+            _ if found == self.latest() => Ok(SchemaAction::Keep),
+            SchemaPolicy::Migrate => Ok(SchemaAction::Migrate),
+            SchemaPolicy::RefuseUnlessEmpty if found == 0 => Ok(SchemaAction::Migrate),
+            SchemaPolicy::Refuse | SchemaPolicy::RefuseUnlessEmpty => Err(self.older(found)),
+            SchemaPolicy::Keep => Ok(SchemaAction::Keep),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIGRATIONS: Migrations =
+        Migrations { kind: StoreKind::File, first: 19, statements: &["initial", "next"] };
+
+    #[test]
+    fn a_store_gets_the_migrations_after_its_version() {
+        assert_eq!(MIGRATIONS.latest(), 20);
+        let missing = |found| MIGRATIONS.missing(found).collect::<Vec<_>>();
+        assert_eq!(missing(0), [(19, "initial"), (20, "next")]);
+        assert_eq!(missing(19), [(20, "next")]);
+        assert_eq!(missing(20), []);
+    }
+
+    #[test]
+    fn the_policy_decides_about_older_stores_only() {
+        use SchemaPolicy::{Keep, Migrate, Refuse, RefuseUnlessEmpty};
+        let action = |policy, found| MIGRATIONS.action(policy, found).map_err(|it| it.to_string());
+        for (policy, new, older) in [
+            (Migrate, Some(SchemaAction::Migrate), Some(SchemaAction::Migrate)),
+            (RefuseUnlessEmpty, Some(SchemaAction::Migrate), None),
+            (Refuse, None, None),
+            (Keep, Some(SchemaAction::Keep), Some(SchemaAction::Keep)),
+        ] {
+            assert_eq!(action(policy, 0).ok(), new, "{policy:?}");
+            assert_eq!(action(policy, 19).ok(), older, "{policy:?}");
+            assert_eq!(action(policy, 20), Ok(SchemaAction::Keep), "{policy:?}");
+            let newer = action(policy, 21).unwrap_err();
+            assert!(newer.contains("the file has schema 21, newer than schema 20"), "{newer}");
+            for found in [1, 18] {
+                let refused = action(policy, found).unwrap_err();
+                assert!(refused.contains("a build before 0.1.0"), "{refused}");
+            }
         }
     }
 }

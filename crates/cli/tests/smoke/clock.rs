@@ -59,14 +59,3 @@ fn a_start_with_the_clock_ahead_deletes_nothing_until_the_time_is_accepted() {
     until(TIMEOUT, "the expired events are deleted", || count_events(dir.path()) == 0);
     assert!(readiness(&service)["warnings"].is_null());
 }
-
-#[test]
-fn the_time_of_a_store_with_an_older_schema_cannot_be_accepted() {
-    let dir = tempfile::tempdir().unwrap();
-    assert!(Launch::new(dir.path()).start().end().0.success());
-    open(dir.path()).execute_batch("DROP TABLE clock_guard; PRAGMA user_version = 8").unwrap();
-    let output = galley(dir.path(), &["doctor", "--accept-clock"]);
-    assert!(!output.status.success());
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("start `galley serve` once"), "{stderr}");
-}

@@ -59,7 +59,7 @@ fn an_invalid_source_or_target_is_refused_with_the_expected_form() {
 
 #[test]
 fn a_source_with_another_schema_version_is_refused_and_unchanged() {
-    for (schema, expected) in [(6, "older than the"), (9_999, "newer than the")] {
+    for (schema, expected) in [(6, "a build before 0.1.0"), (9_999, "newer than schema")] {
         let dir = tempfile::tempdir().unwrap();
         assert!(galley(dir.path(), &["account", "create", "shop"]).status.success());
         let store = Connection::open(dir.path().join("galley.db")).unwrap();

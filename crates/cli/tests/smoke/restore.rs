@@ -140,6 +140,9 @@ fn an_invalid_backup_is_refused_and_creates_no_store() {
     let newer = at("newer");
     std::fs::copy(&backup_path, &newer).unwrap();
     run_sql(&newer, "PRAGMA user_version = 9999");
+    let earlier = at("earlier");
+    std::fs::copy(&backup_path, &earlier).unwrap();
+    run_sql(&earlier, "PRAGMA user_version = 18");
     let damaged = at("damaged");
     std::fs::copy(&backup_path, &damaged).unwrap();
     run_sql(
@@ -153,6 +156,7 @@ fn an_invalid_backup_is_refused_and_creates_no_store() {
         (empty, "not a galley store"),
         (other_schema, "not a galley store"),
         (newer, "schema 9999, newer"),
+        (earlier, "schema 18, written by a build before 0.1.0"),
         (damaged, "is damaged"),
         (at("missing"), "there is no backup"),
     ] {
@@ -173,38 +177,6 @@ fn a_leftover_file_of_a_killed_restore_does_not_block_the_next() {
     let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);
     assert_eq!(report["templates"], 10);
     assert_eq!(file_names(dir.path()), ["galley.db"]);
-}
-
-#[test]
-fn a_backup_with_an_older_schema_is_restored_unchanged_and_serve_comes_next() {
-    let (_dir, backup_path) = backup();
-    let older = "DROP INDEX upload_unused; ALTER TABLE upload DROP COLUMN used_at; \
-        ALTER TABLE upload DROP COLUMN finished_at; ALTER TABLE account DROP COLUMN media_bytes; \
-        DROP TABLE clock_guard; DROP TABLE write_probe; \
-        ALTER TABLE template DROP COLUMN checksum; ALTER TABLE former_version DROP COLUMN checksum; \
-        ALTER TABLE event DROP COLUMN checksum; ALTER TABLE upload_chunk DROP COLUMN checksum; \
-        ALTER TABLE account DROP COLUMN requests_per_second; ALTER TABLE account DROP COLUMN \
-        stored_bytes_limit; ALTER TABLE account DROP COLUMN phone_limit; ALTER TABLE account \
-        DROP COLUMN template_bytes; ALTER TABLE account DROP COLUMN counted_seq; ALTER TABLE \
-        account DROP COLUMN counting; \
-        DROP TABLE template_name; DROP TABLE idempotency_key; DROP TABLE buffered_index; \
-        ALTER TABLE event DROP COLUMN emulated_at; DROP TABLE emulated_app; DROP TABLE upstream; \
-         DROP TABLE upstream_template; DROP TABLE upstream_operation; \
-         DROP TABLE emulator_clock; DROP TABLE review_rules; DROP TABLE script_step; \
-        DROP TABLE name_lock; DROP TABLE fault; DROP TABLE message; DROP TABLE status_cursor; \
-        ALTER TABLE account DROP COLUMN emulator; ALTER TABLE template DROP COLUMN quality; \
-        ALTER TABLE template DROP COLUMN announced_category; \
-        ALTER TABLE upload DROP COLUMN emulated_at; \
-        DROP TABLE console_session; DROP TABLE console_link; \
-        ALTER TABLE account DROP COLUMN four_eyes; ALTER TABLE account DROP COLUMN deleted_at; ALTER TABLE credential DROP COLUMN name; \
-        ALTER TABLE credential DROP COLUMN last_used_at; DROP TABLE audit; \
-        ALTER TABLE event DROP COLUMN trace; \
-        PRAGMA user_version = 6";
-    Connection::open(&backup_path).unwrap().execute_batch(older).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let report = galley_json(dir.path(), &["restore", backup_path.to_str().unwrap()]);
-    assert!(report["next"].as_str().unwrap().starts_with("galley serve --store"), "{report}");
-    assert!(has(&Launch::new(dir.path()).start(), "kept_3"));
 }
 
 #[test]

@@ -80,7 +80,12 @@ impl Drop for Database {
 /// The numbers of all migrations, as text.
 pub(crate) fn migrations() -> Vec<String> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations/postgres");
-    (1..=std::fs::read_dir(dir).unwrap().count()).map(|it| it.to_string()).collect()
+    let names = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().file_name());
+    let names = names.map(|it| it.into_string().unwrap());
+    let mut numbers: Vec<u32> =
+        names.map(|it| it.split('_').next().unwrap().parse().unwrap()).collect();
+    numbers.sort_unstable();
+    numbers.iter().map(ToString::to_string).collect()
 }
 
 fn server() -> String {

@@ -13,23 +13,15 @@ use super::{
 };
 use crate::{
     StoreError,
-    schema_policy::{SchemaAction, SchemaPolicy},
+    schema_policy::{Migrations, SchemaAction, SchemaPolicy, StoreKind},
 };
 
-/// All migrations, oldest first. The schema version is the number of applied migrations.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../migrations/postgres/0001_all.sql"),
-    include_str!("../../migrations/postgres/0002_clock_guard.sql"),
-    include_str!("../../migrations/postgres/0003_search_terms.sql"),
-    include_str!("../../migrations/postgres/0004_account_quotas.sql"),
-    include_str!("../../migrations/postgres/0005_audit.sql"),
-    include_str!("../../migrations/postgres/0006_console.sql"),
-    include_str!("../../migrations/postgres/0007_emulator.sql"),
-    include_str!("../../migrations/postgres/0008_emulated_app.sql"),
-    include_str!("../../migrations/postgres/0009_upstream.sql"),
-    include_str!("../../migrations/postgres/0010_upstream_replaces.sql"),
-    include_str!("../../migrations/postgres/0011_repairs.sql"),
-];
+/// The migrations of this program.
+const MIGRATIONS: Migrations = Migrations {
+    kind: StoreKind::Database,
+    first: 12,
+    statements: &[include_str!("../../migrations/postgres/0012_initial.sql")],
+};
 
 /// The oldest supported PostgreSQL, as `server_version_num`.
 const MIN_SERVER_VERSION: u32 = 150_000;
@@ -43,14 +35,6 @@ const MAX_CREATE_ATTEMPTS: u32 = 10;
 enum Refusal {
     #[error("the database runs PostgreSQL {0}; the oldest supported version is 15")]
     OldServer(String),
-    #[error(
-        "the database has schema {found}, newer than schema {known} of this program: use a newer galley"
-    )]
-    NewerSchema { found: usize, known: usize },
-    #[error(
-        "the database has schema {found}, older than schema {known} of this program: run `galley serve` to migrate it"
-    )]
-    OlderSchema { found: usize, known: usize },
     #[error(
         "the database commits without waiting for its disk (synchronous_commit = {0}): acknowledged writes could be lost"
     )]
@@ -73,7 +57,7 @@ impl From<Refusal> for StoreError {
 
 /// The schema version of this program.
 pub(super) fn latest_version() -> usize {
-    MIGRATIONS.len()
+    MIGRATIONS.latest()
 }
 
 /// Checks the server and migrates the schema as the policy says. Returns the `synchronous_commit`
@@ -88,7 +72,7 @@ pub(super) async fn prepare(
     if row.try_get(0)? {
         return Err(Refusal::IncompleteMigration.into());
     }
-    migrate(&mut client, policy).await?;
+    migrate(&mut client, &MIGRATIONS, policy).await?;
     Ok(synchronous_commit)
 }
 
@@ -98,61 +82,53 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
     let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     check_server(&client).await?;
     create_version_table(&client).await?;
-    let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
-    let is_new = row.try_get::<_, i64>(0)? == 0;
     // Create the tables in a new database; never migrate existing tables.
-    let policy = if is_new { SchemaPolicy::Migrate } else { SchemaPolicy::Refuse };
-    migrate(&mut client, policy).await?;
+    migrate(&mut client, &MIGRATIONS, SchemaPolicy::RefuseUnlessEmpty).await?;
     Ok(client)
 }
 
-async fn migrate(client: &mut Client, policy: SchemaPolicy) -> Result<(), StoreError> {
+async fn migrate(
+    client: &mut Client,
+    migrations: &Migrations,
+    policy: SchemaPolicy,
+) -> Result<(), StoreError> {
     // If there is nothing to migrate, no right to change the schema is required.
-    if is_current(version(client).await?, policy)? {
+    if migrations.action(policy, version(client).await?)? == SchemaAction::Keep {
         return Ok(());
     }
     create_version_table(client).await?;
     let open = client.transaction().await?;
     // Readers continue; other instances that want to migrate wait here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
-    let found = count(&open).await?;
-    if is_current(found, policy)? {
+    let found = last_migration(&open).await?;
+    if migrations.action(policy, found)? == SchemaAction::Keep {
         return Ok(());
     }
-    for (number, migration) in MIGRATIONS.iter().enumerate().skip(found) {
-        open.batch_execute(migration).await?;
-        let number = i32::try_from(number + 1).unwrap_or(i32::MAX);
+    for (number, statements) in migrations.missing(found) {
+        open.batch_execute(statements).await?;
+        let number = i32::try_from(number).unwrap_or(i32::MAX);
         open.execute("INSERT INTO galley_schema VALUES ($1, now())", &[&number]).await?;
     }
     if found > 0 {
-        audit::append_migration(&open, found, latest_version()).await?;
+        audit::append_migration(&open, found, migrations.latest()).await?;
     }
     open.commit().await?;
     Ok(())
 }
 
-/// Whether the schema is used as it is; if not, the missing migrations are applied.
-fn is_current(found: usize, policy: SchemaPolicy) -> Result<bool, Refusal> {
-    let known = latest_version();
-    if found > known {
-        return Err(Refusal::NewerSchema { found, known });
-    }
-    match policy.action(found, known) {
-        SchemaAction::Refuse => Err(Refusal::OlderSchema { found, known }),
-        SchemaAction::Keep => Ok(true),
-        SchemaAction::Migrate => Ok(false),
-    }
-}
-
-/// The number of applied migrations; 0 in a new database.
+/// The schema version of a database: the number of its last migration, 0 in a new database.
 pub(super) async fn version(client: &Client) -> Result<usize, StoreError> {
     let exists = "SELECT to_regclass('galley_schema') IS NOT NULL";
-    if client.query_one(exists, &[]).await?.try_get(0)? { count(client).await } else { Ok(0) }
+    if client.query_one(exists, &[]).await?.try_get(0)? {
+        last_migration(client).await
+    } else {
+        Ok(0)
+    }
 }
 
-async fn count(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError> {
-    let row = client.query_one("SELECT count(*) FROM galley_schema", &[]).await?;
-    Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX))
+async fn last_migration(client: &(impl GenericClient + Sync)) -> Result<usize, StoreError> {
+    let row = client.query_one("SELECT coalesce(max(version), 0) FROM galley_schema", &[]).await?;
+    Ok(usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or(usize::MAX))
 }
 
 /// Opens a connection outside the pools.
@@ -214,5 +190,95 @@ async fn create_version_table(client: &Client) -> Result<(), StoreError> {
                     && attempts.next().is_some() => {}
             outcome => return Ok(outcome?),
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "postgres-suite")]
+mod tests {
+    use super::*;
+    use crate::postgres::test_database;
+
+    /// The migrations of a later program.
+    const LATER: Migrations = Migrations {
+        kind: StoreKind::Database,
+        first: MIGRATIONS.first,
+        statements: &[
+            MIGRATIONS.statements[0],
+            "ALTER TABLE account ADD COLUMN colour TEXT",
+            "UPDATE account SET colour = 'red'",
+        ],
+    };
+
+    /// Creates a store with one account.
+    async fn create_store() -> (String, Client) {
+        let address = test_database::create().await;
+        let mut client = test_database::connect(&address).await;
+        migrate(&mut client, &MIGRATIONS, SchemaPolicy::Migrate).await.unwrap();
+        let account = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
+                       VALUES (1, 'a', 'v1', 'auto', true, 0)";
+        client.batch_execute(account).await.unwrap();
+        (address, client)
+    }
+
+    async fn texts(client: &Client, query: &str) -> Vec<String> {
+        client.query(query, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+    }
+
+    const AUDIT: &str = "SELECT concat_ws(' ', kind, actor, account_id, details) FROM audit";
+
+    fn cause(error: StoreError) -> String {
+        match error {
+            StoreError::Failed(cause) => cause.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_later_program_migrates_a_store_once_and_records_it() {
+        let (address, mut client) = create_store().await;
+        assert_eq!(texts(&client, AUDIT).await, [""; 0], "a new store was not migrated");
+        for _ in 0..2 {
+            migrate(&mut client, &LATER, SchemaPolicy::Migrate).await.unwrap();
+            assert_eq!(texts(&client, "SELECT colour FROM account").await, ["red"]);
+            assert_eq!(version(&client).await.unwrap(), LATER.latest());
+            let details = format!(r#"{{"from":{},"to":{}}}"#, latest_version(), LATER.latest());
+            assert_eq!(texts(&client, AUDIT).await, [format!("store.migrated -1 {details}")]);
+        }
+        let refused =
+            cause(prepare(&address.parse().unwrap(), SchemaPolicy::Keep).await.unwrap_err());
+        assert!(refused.contains(&format!("schema {}, newer", LATER.latest())), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn policies_without_migration_refuse_an_older_store_or_keep_it_unchanged() {
+        let (_, mut client) = create_store().await;
+        for policy in [SchemaPolicy::Refuse, SchemaPolicy::RefuseUnlessEmpty] {
+            let refused = cause(migrate(&mut client, &LATER, policy).await.unwrap_err());
+            assert!(refused.contains(&format!("schema {}, older", latest_version())), "{refused}");
+        }
+        migrate(&mut client, &LATER, SchemaPolicy::Keep).await.unwrap();
+        assert_eq!(version(&client).await.unwrap(), latest_version());
+    }
+
+    #[tokio::test]
+    async fn stores_of_builds_before_the_first_release_are_refused_and_unchanged() {
+        let (address, client) = create_store().await;
+        // Such a build recorded every migration.
+        client
+            .batch_execute(
+                "DELETE FROM galley_schema; \
+                 INSERT INTO galley_schema SELECT n, now() FROM generate_series(1, 11) n",
+            )
+            .await
+            .unwrap();
+        let address = address.parse().unwrap();
+        for policy in [SchemaPolicy::Migrate, SchemaPolicy::Refuse, SchemaPolicy::Keep] {
+            let refused = cause(prepare(&address, policy).await.unwrap_err());
+            let expected = "the database has schema 11, written by a build before 0.1.0";
+            assert!(refused.contains(expected), "{policy:?}: {refused}");
+        }
+        assert!(cause(prepare_to_fill(&address).await.unwrap_err()).contains("before 0.1.0"));
+        assert_eq!(version(&client).await.unwrap(), 11);
     }
 }

@@ -36,14 +36,6 @@ pub(super) enum OpenError {
     #[error("the file is in use: stop the service and every other process that has it open")]
     InUse,
     #[error(
-        "the file has schema {found}, newer than the {known} this program supports: use a newer galley"
-    )]
-    NewerSchema { found: usize, known: usize },
-    #[error(
-        "the file has schema {found}, older than the {known} of this program: `galley serve` migrates it; `galley backup` copies it unchanged"
-    )]
-    OlderSchema { found: usize, known: usize },
-    #[error(
         "the store does not exist, but its write-ahead log {} does, which may contain its last writes: put the store file back beside it, or move it away",
         .0.display()
     )]
@@ -171,7 +163,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Opens a store of this or an older schema, to inspect and copy it.
+/// Opens a store with a schema that this program can read, to inspect and copy it.
 pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
     try_open_to_copy(path).map_err(|error| missing_rights::explained(path, error))
 }
@@ -202,10 +194,7 @@ fn try_open_exclusive(path: &Path) -> Result<Connection, StoreError> {
             _ => StoreError::from(error),
         },
     )?;
-    let (found, known) = (schema::check_store(&connection)?, schema::newest());
-    if found < known {
-        return Err(OpenError::OlderSchema { found, known }.into());
-    }
+    schema::check_current_store(&connection)?;
     Ok(connection)
 }
 

@@ -24,8 +24,8 @@ use super::{
         Shared, account, change, client, create, done, events, fresh_database, new, noon,
         open_postgres, translation, with_key,
     },
-    lists::{all, names, read_all, search, update_index},
-    uploads::{append, assert_integrity, begin, upload},
+    lists::{all, read_all, search, update_index},
+    uploads::{append, begin, upload},
     webhooks::{endpoint, register},
 };
 
@@ -88,46 +88,6 @@ async fn a_search_waits_while_another_instance_indexes_its_account() {
     open.batch_execute("UPDATE followed SET indexed = 2").await.unwrap();
     open.commit().await.unwrap();
     assert_eq!(store.index_account(account, 2).await.unwrap(), IndexStep::CaughtUp);
-}
-
-#[tokio::test]
-async fn entries_that_an_older_program_wrote_are_replaced() {
-    let address = fresh_database().await;
-    let (store, database) = (open_postgres(&address).await, client(&address).await);
-    let account = account(&store, "a").await;
-    create(&store, new(account, "Pâques")).await;
-    update_index(&store).await;
-    assert_eq!(names(&store, search(account, "paques")).await, ["Pâques"]);
-    // Before the migrations, the index had accents and one cursor, and accounts had no quotas.
-    let accents = "UPDATE found_by SET words = replace(words::text, 'paques', 'pâques')::tsvector";
-    let before = "ALTER TABLE followed DROP indexed, DROP scanned; ALTER TABLE account \
-                  DROP requests_per_second, DROP stored_bytes_limit, DROP phone_limit, \
-                  DROP template_bytes, DROP counted_seq, DROP counting, DROP deleted_at, \
-                  DROP four_eyes, DROP emulator; DROP TABLE console_session, console_link, \
-                  upstream, upstream_template, upstream_operation, \
-                  emulated_app, emulator_clock, review_rules, script_step, name_lock, fault, message, \
-                  status_cursor; ALTER TABLE template DROP quality, DROP announced_category; \
-                  ALTER TABLE upload DROP emulated_at; \
-                  ALTER TABLE credential DROP name, DROP last_used_at; \
-                  ALTER TABLE event DROP trace, DROP emulated_at; DROP TABLE audit; DROP FUNCTION audit_is_append_only; \
-                  DROP INDEX template_awaiting_review; \
-                  DELETE FROM galley_schema WHERE version >= 3";
-    drop(store);
-    database.batch_execute(&format!("{accents}; {before}")).await.unwrap();
-    let store = open_postgres(&address).await;
-    assert_eq!(store.count_stored_bytes(false).await.unwrap(), 1);
-    assert_integrity(&store).await;
-    let behind = store.list(search(account, "paques")).await.unwrap();
-    assert!(behind.templates.is_empty() && behind.unindexed.is_some(), "{behind:?}");
-    update_index(&store).await;
-    assert_eq!(names(&store, search(account, "paques")).await, ["Pâques"]);
-    // During the upgrade, an older instance has indexed a write.
-    create(&store, new(account, "Frühling")).await;
-    let older = "INSERT INTO found_by SELECT id, ''::tsvector FROM template WHERE name = 'Frühling'; \
-                 UPDATE followed SET seq = 2";
-    database.batch_execute(older).await.unwrap();
-    update_index(&store).await;
-    assert_eq!(names(&store, search(account, "fruhling")).await, ["Frühling"]);
 }
 
 /// Calls nearly every method of a store.

@@ -11,7 +11,6 @@ use tokio::time;
 use tokio_postgres::Client;
 
 use super::{
-    audit::with_migrations,
     damage::assert_damaged_delivery_is_marked,
     deliveries::{deliver_all, lease},
     fixture::{
@@ -447,31 +446,4 @@ async fn an_endpoint_of_a_missing_account_is_an_error() {
     let unknown = galley_domain::id::AccountId::new(12_345).unwrap();
     let error = store.create_webhook(endpoint(unknown)).await.unwrap_err();
     assert!(matches!(error, StoreError::Failed(_)), "{error:?}");
-}
-
-/// The migrations of the release that does not store the sent version.
-const EARLIER_MIGRATIONS: [&str; 10] = [
-    include_str!("../../migrations/postgres/0001_all.sql"),
-    include_str!("../../migrations/postgres/0002_clock_guard.sql"),
-    include_str!("../../migrations/postgres/0003_search_terms.sql"),
-    include_str!("../../migrations/postgres/0004_account_quotas.sql"),
-    include_str!("../../migrations/postgres/0005_audit.sql"),
-    include_str!("../../migrations/postgres/0006_console.sql"),
-    include_str!("../../migrations/postgres/0007_emulator.sql"),
-    include_str!("../../migrations/postgres/0008_emulated_app.sql"),
-    include_str!("../../migrations/postgres/0009_upstream.sql"),
-    include_str!("../../migrations/postgres/0010_upstream_replaces.sql"),
-];
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn migrating_a_connected_account_keeps_what_its_calls_have_sent() {
-    let address = fresh_database().await;
-    let client = client(&address).await;
-    with_migrations(&client, &EARLIER_MIGRATIONS).await;
-    client.batch_execute(include_str!("upstream_sent.sql")).await.unwrap();
-    let _store = open_postgres_with(&address, 1).await;
-    let sent = "SELECT sent_version FROM upstream_template ORDER BY remote_id";
-    let rows = client.query(sent, &[]).await.unwrap();
-    let sent: Vec<Option<i64>> = rows.iter().map(|row| row.get(0)).collect();
-    assert_eq!(sent, [Some(2), None, None]);
 }
