@@ -38,10 +38,7 @@ pub(super) async fn check(
     }
     if count_bytes {
         progress.doing("counting the stored bytes");
-        store.count_stored_bytes(true).await.context(
-            "the stored bytes could not be counted. If the store has an older schema, start \
-             `galley serve` once, then run the command again",
-        )?;
+        store.count_stored_bytes(true).await.context("the stored bytes could not be counted")?;
     }
     progress.doing(&format!("checking the store {}", settings.store));
     let mut findings = store.check_integrity().await?;
@@ -61,7 +58,7 @@ pub(super) async fn check(
     let (seen, verdict) = match plain_secrets::count(&*store).await {
         Ok(count) if count.plain == 0 => (count.finding(), GOOD),
         Ok(count) => (count.finding(), WARNING),
-        // The schema is older, or the store is damaged; other findings say which.
+        // The database has no tables, or the store is damaged; other findings say which.
         Err(error) => (error.to_string(), BAD),
     };
     rows.push(("webhook secrets", seen, verdict));
@@ -78,8 +75,7 @@ pub(super) async fn check(
 async fn accept(store: &dyn Store, now: Timestamp) -> anyhow::Result<()> {
     if store.check_clock(now).await?.is_none() {
         bail!(
-            "the store has an older schema, which records no time: start `galley serve` once, then \
-             run the command again"
+            "the database has no tables yet: start `galley serve` once, then run the command again"
         );
     }
     Ok(store.accept_clock(now).await?)
@@ -103,8 +99,8 @@ fn hours_and_minutes(minutes: i64) -> String {
     format!("{} h {} min", minutes / 60, minutes % 60)
 }
 
-/// Whether the key opens the secrets of the connections to providers. `None` if the store has an older
-/// schema, or is damaged; other findings say which.
+/// Whether the key opens the secrets of the connections to providers. `None` if the database has
+/// no tables, or the store is damaged; other findings say which.
 async fn provider_secrets(
     settings: &Settings,
     store: &dyn Store,

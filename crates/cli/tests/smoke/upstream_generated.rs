@@ -111,7 +111,7 @@ fn a_generated_template_that_was_imported_is_no_difference() {
     let connect = ["connect", "shop", "--base-url", &base_url, "--waba", "17"];
     json_of(&mirror.reading("token", &[&connect[..], &["--token-file", "-", "--json"]].concat()));
     let set = |source| *provider.0.lock().unwrap() = vec![("auto_generated_1".to_owned(), source)];
-    // An earlier build of Galley did not know the source.
+    // The provider does not show the right source at first.
     set("BUSINESS");
     mirror.json("import");
     assert_eq!(mirror.json("status")["templates"], 1, "it is in the account");

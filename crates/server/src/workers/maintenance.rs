@@ -30,7 +30,7 @@ pub async fn run_record_retention(app: App) {
     }
 }
 
-/// Counts the bytes of accounts of an older store.
+/// Counts the bytes of accounts whose last count was interrupted.
 async fn count_stored_bytes(app: &App) {
     match app.store().count_stored_bytes(false).await {
         Ok(0) => {}

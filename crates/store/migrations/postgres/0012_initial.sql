@@ -20,7 +20,6 @@ CREATE TABLE account (
     -- Quota bytes of all stored versions of its templates. While they are counted again in the
     -- background, `counting` names the count.
     template_bytes      BIGINT  NOT NULL DEFAULT 0,
-    counted_seq         BIGINT  NOT NULL DEFAULT 0,
     counting            BIGINT,
     -- Quota bytes of its uploads: for each, what was received in whole blocks of 4 KiB, at least one,
     -- and the bytes of its file name.
@@ -257,10 +256,8 @@ CREATE INDEX found_by_words ON found_by USING gin (words);
 -- templates; NULL: none is in progress.
 CREATE TABLE followed (
     account_id BIGINT PRIMARY KEY,
-    seq        BIGINT NOT NULL,
-    walked     BIGINT,
-    indexed    BIGINT NOT NULL DEFAULT 0,
-    scanned    BIGINT DEFAULT 0
+    indexed    BIGINT NOT NULL,
+    scanned    BIGINT
 );
 
 -- Media samples ------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ CREATE TABLE account (
     -- Quota bytes of all stored versions of its templates. While they are counted again in the
     -- background, `counting` is not NULL.
     template_bytes      INTEGER NOT NULL DEFAULT 0,
-    counted_seq         INTEGER NOT NULL DEFAULT 0,
     counting            INTEGER,
     -- Quota bytes of its uploads: for each, what was received in whole blocks of 4 KiB, at least one,
     -- and the bytes of its file name.

@@ -26,7 +26,7 @@ pub(crate) fn version_bytes(content: &str) -> i64 {
 /// What an account stores, with the changes of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBytes {
-    /// The total. It can be negative while the bytes of an older store are not counted yet.
+    /// The total. It can be negative while the bytes are counted again.
     total: i64,
     /// What the transaction adds to the stored total.
     change: i64,

@@ -72,7 +72,6 @@ pub(super) static TABLES: [Table; 27] = [
             "stored_bytes_limit",
             "phone_limit",
             "template_bytes",
-            "counted_seq",
             "counting",
             "four_eyes",
             "takes_any_phone",

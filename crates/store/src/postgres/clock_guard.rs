@@ -45,7 +45,7 @@ pub(super) async fn observe(
     Ok(status)
 }
 
-/// The status, without recording the time; `None` if the schema has no clock guard.
+/// The status, without recording the time; `None` in a database without tables.
 pub(super) async fn check(
     pools: &PgPools,
     now: Timestamp,

@@ -127,9 +127,12 @@ impl Readiness {
     }
 }
 
+/// The subject of the check of the totals of stored bytes.
+const STORED_BYTES: &str = "stored bytes";
+
 /// Consistency checks: subject, description of the inconsistent rows, and a statement that counts
 /// them.
-const CHECKS: [(&str, &str, &str); 5] = [
+const CHECKS: [(&str, &str, &str); 7] = [
     (
         "references",
         "broken",
@@ -165,31 +168,26 @@ const CHECKS: [(&str, &str, &str); 5] = [
          (greatest(received, 1) + 4095) / 4096 * 4096 + octet_length(file_name)), 0) \
          FROM upload u WHERE u.account_id = a.id)",
     ),
-];
-
-/// Review scripts of emulator accounts and providers change the category of one language alone. An older schema has
-/// no such accounts.
-const CHECK_CATEGORIES: (&str, &str, &str) = (
-    "categories",
-    "names with several categories",
-    "SELECT count(*) FROM (SELECT family FROM template WHERE family IS NOT NULL AND \
-     claim IS NOT NULL AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
-     AND account_id NOT IN (SELECT account_id FROM audit WHERE kind = 'upstream.connected') \
-     GROUP BY family HAVING count(DISTINCT category) > 1) AS divided",
-);
-
-/// Whether the totals of stored bytes agree with the rows, except those not counted yet. An older
-/// schema has no totals.
-const CHECK_STORED_BYTES: (&str, &str, &str) = (
-    "stored bytes",
-    "accounts miscounted",
-    concat!(
-        stored!("512"),
-        "SELECT count(*) FROM account a WHERE counting IS NULL AND counted_seq = last_seq AND \
-         template_bytes <> (SELECT coalesce(sum(s.bytes), 0) FROM stored s \
-         WHERE s.account_id = a.id)"
+    // Review scripts of emulator accounts and providers change the category of one language alone.
+    (
+        "categories",
+        "names with several categories",
+        "SELECT count(*) FROM (SELECT family FROM template WHERE family IS NOT NULL AND \
+         claim IS NOT NULL AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
+         AND account_id NOT IN (SELECT account_id FROM audit WHERE kind = 'upstream.connected') \
+         GROUP BY family HAVING count(DISTINCT category) > 1) AS divided",
     ),
-);
+    // Except those that are being counted.
+    (
+        STORED_BYTES,
+        "accounts miscounted",
+        concat!(
+            stored!("512"),
+            "SELECT count(*) FROM account a WHERE counting IS NULL AND template_bytes <> \
+             (SELECT coalesce(sum(s.bytes), 0) FROM stored s WHERE s.account_id = a.id)"
+        ),
+    ),
+];
 
 // The statements above contain these numbers.
 const _: () = assert!(MAX_VERSIONS == 100 && VERSION_OVERHEAD_BYTES == 512);
@@ -220,13 +218,11 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     if found == 0 {
         return Ok(findings);
     }
-    let newest = if found == known { &[CHECK_CATEGORIES, CHECK_STORED_BYTES][..] } else { &[] };
-    let checks = CHECKS.into_iter().chain(newest.iter().copied());
-    for (subject, what, count) in checks {
+    for (subject, what, count) in CHECKS {
         let rows = client.query(count, &[]).await?;
         let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
         let mut detail = format!("{count} {what}");
-        if count > 0 && subject == CHECK_STORED_BYTES.0 {
+        if count > 0 && subject == STORED_BYTES {
             detail.push_str(": correct them with --count-bytes");
         }
         findings.push(Finding::checked(subject, detail, count == 0));

@@ -1,9 +1,5 @@
 //! Keeps the search index up to date with the events. Any instance can update the index of an
 //! account; a lock keeps it to one at a time.
-//!
-//! `followed` has two cursors for each account. This program uses `indexed` and `scanned`; an older
-//! one, whose terms have accents, uses `seq` and `walked`. So entries that an older instance wrote
-//! during an upgrade are replaced.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -107,7 +103,7 @@ async fn index_account(
     let account_key = key(account.get());
     transaction
         .execute(
-            "INSERT INTO followed VALUES ($1, 0, NULL, 0, NULL) ON CONFLICT DO NOTHING",
+            "INSERT INTO followed (account_id, indexed) VALUES ($1, 0) ON CONFLICT DO NOTHING",
             &[&account_key],
         )
         .await?;
@@ -146,7 +142,7 @@ async fn index_account(
         ids.extend(TemplateId::new(number(row, "template_id")?));
     }
     write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let update = "UPDATE followed SET indexed = $2, seq = $2 WHERE account_id = $1";
+    let update = "UPDATE followed SET indexed = $2 WHERE account_id = $1";
     transaction.execute(update, &[&account_key, &to]).await?;
     Ok(Some(events.len()))
 }

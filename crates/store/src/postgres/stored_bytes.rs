@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Names a new count, so that an older one that another instance has begun changes nothing.
-const BEGIN: &str = "UPDATE account SET counted_seq = last_seq, counting = txid_current() \
-     WHERE $1 OR counting IS NOT NULL OR counted_seq <> last_seq RETURNING counting";
+const BEGIN: &str = "UPDATE account SET counting = txid_current() \
+     WHERE $1 OR counting IS NOT NULL RETURNING counting";
 
 /// By how much the totals of the accounts of a count (`$1`) are wrong, all at the same moment. `$2`
 /// is what a version takes besides its content.
@@ -28,10 +28,10 @@ const CORRECTIONS: &str = "SELECT a.id, (coalesce((SELECT sum(s.bytes) FROM stor
      WHERE s.account_id = a.id), 0) - a.template_bytes)::int8 AS correction \
      FROM account a WHERE a.counting = $1";
 
-/// Corrects a total, unless another count has begun or an older program has written meanwhile.
+/// Corrects a total, unless another count has begun.
 const CORRECT: &str = concat!(
     "UPDATE account SET template_bytes = template_bytes + $2, counting = NULL \
-     WHERE id = $1 AND counting = $3 AND counted_seq = last_seq RETURNING ",
+     WHERE id = $1 AND counting = $3 RETURNING ",
     stored_bytes_columns!()
 );
 
@@ -55,8 +55,7 @@ impl PostgresStore {
     /// Counts without keeping writes waiting. Writes add what they change to the total all the
     /// time; the count finds out by how much the total was wrong at one moment, and corrects it.
     pub(super) async fn count_bytes(&self, all: bool) -> Result<usize, StoreError> {
-        let uncounted = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL OR \
-                         counted_seq <> last_seq LIMIT 1";
+        let uncounted = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL LIMIT 1";
         if self.pools.read_one(uncounted, &[&all]).await?.is_none() {
             return Ok(0);
         }

@@ -96,9 +96,7 @@ struct LockedAccount {
     four_eyes: bool,
 }
 
-/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
 const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = $2, \
-     counted_seq = CASE WHEN counted_seq = last_seq THEN $2 ELSE counted_seq END, \
      template_bytes = template_bytes + $3 WHERE id = $1";
 
 impl Transaction {

@@ -90,8 +90,8 @@ impl Account {
 /// What an account stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// The quota bytes of all versions of its templates; `None` until those of an older store are
-    /// counted.
+    /// The quota bytes of all versions of its templates; `None` while they are counted
+    /// again.
     pub template_bytes: Option<u64>,
     /// The quota bytes of its media samples.
     pub media_bytes: u64,

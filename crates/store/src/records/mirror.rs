@@ -204,7 +204,7 @@ impl MirroredTemplate {
     }
 
     /// Whether the provider generated the template. It belongs to no template of the account, except if
-    /// an earlier build of Galley, which did not know the source, has imported it.
+    /// it was imported before its source was known.
     pub fn is_generated(&self) -> bool {
         self.source.as_ref().is_some_and(TemplateSource::is_generated)
     }

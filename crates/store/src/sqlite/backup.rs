@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
-use super::{checksum, connection, schema};
+use super::{checksum, connection};
 use crate::{
     CopyPhase, PhaseObserver, StoreError,
     partial_file::{PartialFile, PartialFileError, refuse_existing, with_suffix},
@@ -73,10 +73,6 @@ pub(crate) fn find_damage(store: &Connection) -> Result<Option<String>, StoreErr
     let integrity: String = store.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if integrity != "ok" {
         return Ok(Some(integrity));
-    }
-    // Older schemas have no checksums.
-    if schema::version(store)? < checksum::FIRST_SCHEMA {
-        return Ok(None);
     }
     let (count, rows) = checksum::damaged_rows(store)?;
     let found = || format!("{count} rows do not match their checksums: {}", rows.join(", "));

@@ -20,14 +20,8 @@ use rusqlite::{Connection, Row, params};
 
 pub(super) use self::buffer::Changes;
 use self::buffer::{Buffer, Progress};
-use super::{
-    columns::{key, number, template_id},
-    schema,
-};
+use super::columns::{key, number, template_id};
 use crate::StoreError;
-
-/// The first schema with these indexes.
-const FIRST_SCHEMA: usize = 11;
 
 /// Number of entries in memory that starts a merge. With more, more of them fall on one page; with
 /// fewer, less has to be read when the store is opened. Debug builds have fewer, so that tests with
@@ -61,9 +55,6 @@ impl BufferedIndexes {
     /// Reads the entries that are not in the tables. Called when the store is opened, and after
     /// another process has written to it.
     pub(super) fn load(&self, connection: &Connection) -> Result<(), StoreError> {
-        if schema::version(connection)? < FIRST_SCHEMA {
-            return Ok(());
-        }
         self.names.load(connection)?;
         self.idempotency_keys.load(connection)
     }

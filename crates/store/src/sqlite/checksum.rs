@@ -39,8 +39,8 @@ macro_rules! former_version_checksum {
     };
 }
 
-/// The checksum of a row of `event`, as an SQL expression. It leaves out the trace, so that rows from
-/// before that column stay valid: damage to it harms nothing.
+/// The checksum of a row of `event`, as an SQL expression. It leaves out the trace and the emulated
+/// time: damage to them harms nothing.
 macro_rules! event_checksum {
     () => {
         "row_checksum(account_id, seq, type, template_id, version, at, actor, category, status, \
@@ -59,9 +59,6 @@ pub(super) use {
     event_checksum, former_version_checksum, template_checksum, template_columns,
     upload_chunk_checksum,
 };
-
-/// The first schema version with checksums.
-pub(super) const FIRST_SCHEMA: usize = 8;
 
 /// Maximum number of damaged rows that a check names.
 const MAX_NAMED_ROWS: usize = 10;
@@ -159,7 +156,7 @@ pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool>
     Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.stored()))
 }
 
-/// The damaged rows of a store with the newest schema: how many, and the first ones by table and
+/// The damaged rows of a store: how many, and the first ones by table and
 /// key.
 pub(crate) fn damaged_rows(connection: &Connection) -> Result<(usize, Vec<String>), StoreError> {
     let (mut count, mut named) = (0, Vec::new());

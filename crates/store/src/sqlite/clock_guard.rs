@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::{SqliteStore, writer::Batch};
 use crate::{
@@ -17,7 +17,7 @@ impl ClockStore for SqliteStore {
     }
 
     async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError> {
-        self.readers.read(|connection| check(connection, now))
+        self.readers.read(|connection| check(connection, now).map(Some))
     }
 
     async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError> {
@@ -46,16 +46,9 @@ fn observe(batch: &mut Batch<'_>, now: Timestamp) -> Result<ClockStatus, StoreEr
     Ok(status)
 }
 
-/// The status, without recording the time; `None` if the schema has no clock guard.
-pub(super) fn check(
-    connection: &Connection,
-    now: Timestamp,
-) -> Result<Option<ClockStatus>, StoreError> {
-    let table = "SELECT 1 FROM sqlite_schema WHERE name = 'clock_guard'";
-    if connection.query_row(table, [], |_| Ok(())).optional()?.is_none() {
-        return Ok(None);
-    }
-    Ok(Some(ClockGuard::observe(stored(connection)?.as_ref(), now).0))
+/// The status, without recording the time.
+pub(super) fn check(connection: &Connection, now: Timestamp) -> Result<ClockStatus, StoreError> {
+    Ok(ClockGuard::observe(stored(connection)?.as_ref(), now).0)
 }
 
 pub(super) fn accept(batch: &mut Batch<'_>, now: Timestamp) -> Result<(), StoreError> {

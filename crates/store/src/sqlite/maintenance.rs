@@ -123,26 +123,21 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
         count_finding("versions", incomplete_templates, "template", "incomplete"),
         Finding::checked("templates", templates.to_string(), true),
     ];
-    // An older schema has no such tables and columns.
-    if schema_version == schema::newest() {
-        findings.extend(check_translations_and_media(connection)?);
-        findings.push(check_stored_bytes(connection)?);
-        findings.extend(check_indexes(connection)?);
-    }
-    if schema_version >= checksum::FIRST_SCHEMA {
-        let (damaged, rows) = checksum::damaged_rows(connection)?;
-        let mut finding = count_finding(
-            "checksums",
-            i64::try_from(damaged).unwrap_or(i64::MAX),
-            "row",
-            "damaged",
-        );
-        if damaged > 0 {
-            finding.detail = format!("{}: {}; restore a backup", finding.detail, rows.join(", "));
-        }
-        findings.push(finding);
-    }
+    findings.extend(check_translations_and_media(connection)?);
+    findings.push(check_stored_bytes(connection)?);
+    findings.extend(check_indexes(connection)?);
+    findings.push(check_checksums(connection)?);
     Ok(findings)
+}
+
+fn check_checksums(connection: &Connection) -> Result<Finding, StoreError> {
+    let (damaged, rows) = checksum::damaged_rows(connection)?;
+    let count = i64::try_from(damaged).unwrap_or(i64::MAX);
+    let mut finding = count_finding("checksums", count, "row", "damaged");
+    if damaged > 0 {
+        finding.detail = format!("{}: {}; restore a backup", finding.detail, rows.join(", "));
+    }
+    Ok(finding)
 }
 
 /// Whether the totals of stored bytes agree with the rows, except those not counted yet.
@@ -153,8 +148,7 @@ fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
          JOIN template t ON t.id = f.template_id), \
          stored AS (SELECT account_id, sum(bytes) AS bytes FROM version GROUP BY account_id) \
          SELECT count(*) FROM account LEFT JOIN stored ON stored.account_id = account.id \
-         WHERE counting IS NULL AND counted_seq = last_seq AND \
-         template_bytes <> coalesce(stored.bytes, 0)",
+         WHERE counting IS NULL AND template_bytes <> coalesce(stored.bytes, 0)",
         [i64::try_from(VERSION_OVERHEAD_BYTES).unwrap_or(i64::MAX)],
         |row| row.get(0),
     )?;

@@ -27,13 +27,11 @@ impl SqliteStore {
     /// Counts without keeping writes waiting. Writes add what they change to the total all the
     /// time; the count finds out by how much the total was wrong at one moment, and corrects it.
     pub(super) async fn count_bytes(&self, all: bool) -> Result<usize, StoreError> {
-        let uncounted =
-            "SELECT 1 FROM account WHERE ?1 OR counting IS NOT NULL OR counted_seq <> last_seq";
+        let uncounted = "SELECT 1 FROM account WHERE ?1 OR counting IS NOT NULL";
         if !self.readers.read(|connection| Ok(connection.prepare(uncounted)?.exists([all])?))? {
             return Ok(0);
         }
-        let begin = "UPDATE account SET counted_seq = last_seq, counting = 0 \
-                     WHERE ?1 OR counting IS NOT NULL OR counted_seq <> last_seq";
+        let begin = "UPDATE account SET counting = 0 WHERE ?1 OR counting IS NOT NULL";
         self.writer.write(move |batch| Ok(batch.connection().execute(begin, [all])?)).await?;
         let count = |readers: &ReaderPool, cancellation: &Cancellation| {
             readers.cancellable_read(cancellation, corrections)
@@ -68,11 +66,11 @@ fn corrections(connection: &Connection) -> Result<Corrections, StoreError> {
     Ok(corrections.collect::<Result<_, _>>()?)
 }
 
-/// Corrects the totals, except those of accounts that an older program has written to meanwhile.
+/// Corrects the totals.
 fn correct(batch: &mut Batch<'_>, corrections: &Corrections) -> Result<usize, StoreError> {
     let mut update = batch.connection().prepare_cached(concat!(
         "UPDATE account SET template_bytes = template_bytes + ?2, counting = NULL WHERE id = ?1 \
-         AND counting IS NOT NULL AND counted_seq = last_seq RETURNING ",
+         AND counting IS NOT NULL RETURNING ",
         stored_bytes_columns!()
     ))?;
     let mut corrected = 0;

@@ -12,7 +12,8 @@ pub trait ClockStore: Send + Sync {
     /// deletion.
     async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError>;
 
-    /// Like [`ClockStore::observe_clock`], but records nothing; `None` if the schema has no clock guard.
+    /// Like [`ClockStore::observe_clock`], but records nothing; `None` in a database
+    /// without tables.
     async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError>;
 
     /// Trusts the present time, which an operator has confirmed.

@@ -19,9 +19,8 @@ pub trait MaintenanceStore: Send + Sync {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
 
-    /// Counts the bytes that templates take, for all accounts or for those of an older store and
-    /// those that an older program has written to. Writes go on meanwhile. Returns how many accounts
-    /// it counted.
+    /// Counts the bytes that templates take, for all accounts or for those whose last count was
+    /// interrupted. Writes go on meanwhile. Returns how many accounts it counted.
     async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError>;
 
     /// Checks that the store can be read and written. May write something that changes no data.

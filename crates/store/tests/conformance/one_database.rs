@@ -55,7 +55,7 @@ async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     // Another instance has indexed all three and is about to commit.
     let (mut other, observer) = (client(&address).await, client(&address).await);
     let open = other.transaction().await.unwrap();
-    let followed = format!("INSERT INTO followed VALUES ({account}, 3, NULL, 3, NULL)");
+    let followed = format!("INSERT INTO followed VALUES ({account}, 3, NULL)");
     open.batch_execute(&followed).await.unwrap();
     let indexing = tokio::spawn({
         let store = Arc::clone(&store);

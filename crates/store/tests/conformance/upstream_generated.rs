@@ -148,7 +148,7 @@ pub(crate) async fn webhooks_about_generated_templates_cause_no_calls(store: &Sh
     assert!(mirror(store, fence.account, "53").await.dirty_at.is_some());
 }
 
-/// An earlier build of Galley did not know the source.
+/// The provider did not show the source at first.
 pub(crate) async fn a_generated_template_that_was_imported_has_the_status_of_the_provider(
     store: &Shared,
 ) {

@@ -54,7 +54,7 @@ impl UpstreamCommands<'_> {
         let mirror = self.mirror(&account, MirrorFilter::All).await?;
         let (generated, remote): (BTreeMap<_, _>, BTreeMap<_, _>) =
             walked.templates().into_iter().partition(|(_, it)| it.is_generated());
-        // An earlier build of Galley has imported some.
+        // Some were imported before their source was known.
         let is_generated = |row: &&MirroredTemplate| {
             row.is_present() && (row.is_generated() || generated.contains_key(&row.id))
         };

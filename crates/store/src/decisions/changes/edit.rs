@@ -37,8 +37,8 @@ pub(crate) struct ExpiredVersions {
     pub(crate) except: Option<u64>,
 }
 
-/// Maximum number of versions that one edit deletes. A template that an earlier release has stored
-/// more versions of loses the rest with its next edits.
+/// Maximum number of versions that one edit deletes. Usually there is one; a template with more
+/// loses the rest with its next edits.
 pub(crate) const MAX_EXPIRED_VERSIONS: i64 = 16;
 
 /// The other languages of a template's name.

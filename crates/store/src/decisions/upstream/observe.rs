@@ -234,8 +234,8 @@ impl<'a> Observation<'a> {
     }
 
     /// A generated template is shown in the mirror. It is neither read, imported nor linked to a template
-    /// of the account, whatever its name is. One that an earlier build has imported is read, has the
-    /// status that the provider shows, and is live only with the content that was imported.
+    /// of the account, whatever its name is. One that was imported before its source was known is read,
+    /// has the status that the provider shows, and is live only with the content that was imported.
     fn generated(&self) -> Observed {
         let before = self.before.filter(|before| before.template.is_some());
         let content_key = self.content_key();

@@ -116,7 +116,7 @@ pub(crate) fn plan_action(
     planned.map_err(refused)
 }
 
-/// Why nothing can be done about a template that an earlier build has imported.
+/// Why nothing can be done about a generated template that was imported before its source was known.
 const GENERATED: &str = "The provider generated this template from a message, and removes it by itself. It cannot be changed.";
 
 fn submit(

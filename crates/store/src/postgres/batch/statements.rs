@@ -37,9 +37,7 @@ pub(in crate::postgres) const INSERT_RECORDS: &str = "INSERT INTO idempotency (k
      template_id = excluded.template_id, category = excluded.category, status = excluded.status, \
      created_at = excluded.created_at";
 
-/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
 const UPDATE_COUNTERS: &str = "UPDATE account SET last_seq = new.seq, last_template = new.template, \
-     counted_seq = CASE WHEN counted_seq = last_seq THEN new.seq ELSE counted_seq END, \
      template_bytes = template_bytes + new.bytes \
      FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[]) \
      AS new (id, seq, template, bytes) WHERE account.id = new.id";

@@ -17,9 +17,7 @@ use crate::{
     },
 };
 
-/// Keeps `counted_seq` equal to `last_seq`, unless an older program has written in between.
 const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
-     counted_seq = iif(counted_seq = last_seq, ?2, counted_seq), \
      template_bytes = template_bytes + ?3 WHERE id = ?1";
 
 /// One open write transaction.
