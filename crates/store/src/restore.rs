@@ -23,7 +23,7 @@ const TEMPORARY_SUFFIX: &str = ".restoring";
 /// The numbers reported about a restored store: a label and the query for each.
 const COUNTS: [(&str, &str); 5] = [
     ("accounts", "SELECT count(*) FROM account"),
-    ("templates", "SELECT count(*) FROM template WHERE claim IS NOT NULL"),
+    ("templates", "SELECT count(*) FROM template WHERE unique_key IS NOT NULL"),
     ("events", "SELECT count(*) FROM event"),
     ("webhooks", "SELECT count(*) FROM webhook"),
     ("files", "SELECT count(*) FROM upload"),

@@ -241,7 +241,7 @@ with_faults! {
         languages(query: ListQuery, names: Vec<String>) -> Vec<LanguageSummary>;
         name_conflict<'key>(account: AccountId, unique_key: &'key str) -> Option<NameConflict>;
         template_with_text<'words>(
-            account: AccountId, wording: &'words MessageText, except: Option<TemplateId>
+            account: AccountId, text: &'words MessageText, except: Option<TemplateId>
         ) -> Option<TemplateId>;
         idempotency_record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
     }

@@ -148,8 +148,8 @@ fn an_invalid_backup_is_refused_and_creates_no_store() {
     run_sql(
         &damaged,
         "PRAGMA writable_schema = on; \
-        UPDATE sqlite_schema SET sql = replace(sql, 'account_id, shelf, id', 'account_id, id, shelf') \
-        WHERE name = 'template_on_shelf'",
+        UPDATE sqlite_schema SET sql = replace(sql, 'account_id, bucket, id', 'account_id, id, bucket') \
+        WHERE name = 'template_in_bucket'",
     );
     for (path, expected) in [
         (text, "not a database"),

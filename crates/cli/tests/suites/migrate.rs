@@ -60,7 +60,7 @@ fn large_store() -> TempDir {
     };
     rows(
         23_000,
-        "template (id, account_id, claim, name, language, category, allow_category_change, status, \
+        "template (id, account_id, unique_key, name, language, category, allow_category_change, status, \
          version, revision, created_at, updated_at, actor, content) \
          SELECT n, (SELECT id FROM account), CASE WHEN n % 10 THEN randomblob(16) END, 'name_' || n, \
          'en_US', 'UTILITY', n % 2, 'APPROVED', 1, 1, n, n, 0, '{\"components\":[\"ü ' || n || '\"]}' FROM n",

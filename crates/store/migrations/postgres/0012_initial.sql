@@ -147,12 +147,12 @@ CREATE TABLE template (
     decided_by            BIGINT,
     allow_category_change BOOLEAN NOT NULL,
     -- A hash of what makes the name unique; NULL once the template is deleted.
-    claim                 BYTEA   UNIQUE,
+    unique_key            BYTEA   CONSTRAINT template_unique_key UNIQUE,
     -- A hash of account and name where several languages share a name, and a hash of account, body
     -- and footer where templates are compared with the others of their account; otherwise NULL, so
     -- that their indexes cost nothing.
-    family                BYTEA,
-    wording               BYTEA,
+    translation_group     BYTEA,
+    message_text          BYTEA,
     phone_id              TEXT,
     name                  TEXT    NOT NULL,
     language              TEXT    NOT NULL,
@@ -169,20 +169,20 @@ CREATE TABLE template (
 
 -- Lists are read bucket by bucket: one index serves every filter, alone or combined, and costs a
 -- create less than an index for each would. An account has few buckets and many templates.
-CREATE INDEX template_on_shelf ON template (
+CREATE INDEX template_in_bucket ON template (
     account_id,
     ((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C"),
     id
-) WHERE claim IS NOT NULL;
+) WHERE unique_key IS NOT NULL;
 
-CREATE INDEX template_of_family ON template (family)
-    WHERE family IS NOT NULL AND claim IS NOT NULL;
-CREATE INDEX template_of_wording ON template (wording)
-    WHERE wording IS NOT NULL AND claim IS NOT NULL;
+CREATE INDEX template_of_translation_group ON template (translation_group)
+    WHERE translation_group IS NOT NULL AND unique_key IS NOT NULL;
+CREATE INDEX template_with_message_text ON template (message_text)
+    WHERE message_text IS NOT NULL AND unique_key IS NOT NULL;
 
 -- The templates on which a reviewer can decide, also while they are paused.
 CREATE INDEX template_awaiting_review ON template (account_id, id)
-    WHERE claim IS NOT NULL AND status = 'PENDING' AND hold IS DISTINCT FROM 'DISABLED';
+    WHERE unique_key IS NOT NULL AND status = 'PENDING' AND hold IS DISTINCT FROM 'DISABLED';
 
 -- Versions that a newer one has replaced.
 CREATE TABLE former_version (

@@ -139,7 +139,7 @@ CREATE TABLE template (
     -- own, because a unique column changes a random page of its index with every create:
     -- `template_name` has the rows up to `buffered_index.merged_id`, and the service knows the newer
     -- ones.
-    claim                 BLOB,
+    unique_key            BLOB,
     name                  TEXT    NOT NULL,
     language              TEXT    NOT NULL,
     category              TEXT    NOT NULL,
@@ -162,8 +162,8 @@ CREATE TABLE template (
     -- A hash of account and name where several languages share a name, and a hash of account, body
     -- and footer where templates are compared with the others of their account; otherwise NULL, so
     -- that their indexes cost nothing.
-    family                BLOB,
-    wording               BLOB,
+    translation_group     BLOB,
+    message_text          BLOB,
     -- What a review script sets: the quality, and the category that it announced. Not in the checksum.
     quality               TEXT,
     announced_category    TEXT,
@@ -173,19 +173,19 @@ CREATE TABLE template (
     -- The list bucket. Lists are read bucket by bucket: one index serves every filter, alone or
     -- combined, and costs a create less than an index for each would. An account has few buckets and
     -- many templates.
-    shelf                 TEXT
+    bucket                TEXT
         AS (coalesce(hold, status) || ' ' || category || ' ' || language) VIRTUAL
 ) STRICT;
 
-CREATE INDEX template_on_shelf ON template (account_id, shelf, id) WHERE claim IS NOT NULL;
-CREATE INDEX template_of_family ON template (family)
-    WHERE family IS NOT NULL AND claim IS NOT NULL;
-CREATE INDEX template_of_wording ON template (wording)
-    WHERE wording IS NOT NULL AND claim IS NOT NULL;
+CREATE INDEX template_in_bucket ON template (account_id, bucket, id) WHERE unique_key IS NOT NULL;
+CREATE INDEX template_of_translation_group ON template (translation_group)
+    WHERE translation_group IS NOT NULL AND unique_key IS NOT NULL;
+CREATE INDEX template_with_message_text ON template (message_text)
+    WHERE message_text IS NOT NULL AND unique_key IS NOT NULL;
 
 -- The templates on which a reviewer can decide, also while they are paused.
 CREATE INDEX template_awaiting_review ON template (account_id, id)
-    WHERE claim IS NOT NULL AND status = 'PENDING' AND hold IS NOT 'DISABLED';
+    WHERE unique_key IS NOT NULL AND status = 'PENDING' AND hold IS NOT 'DISABLED';
 
 -- Versions that a newer one has replaced.
 CREATE TABLE former_version (
@@ -243,7 +243,7 @@ CREATE TABLE idempotency (
 -- The indexes of unique names and of idempotency keys, which are written in the order of their keys:
 -- see `sqlite/buffered_index.rs`.
 CREATE TABLE template_name (
-    claim       BLOB    PRIMARY KEY,
+    unique_key  BLOB    PRIMARY KEY,
     template_id INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

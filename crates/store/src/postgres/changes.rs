@@ -198,7 +198,8 @@ async fn write_version(
          previous_category, reason, decided_at, decided_by FROM template WHERE id = $1) \
          UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
          previous_category = $6, content = coalesce($7, content), version_at = $8, updated_at = $8, \
-         actor = $9, wording = CASE WHEN family IS NULL THEN NULL ELSE $10::bytea END, \
+         actor = $9, \
+         message_text = CASE WHEN translation_group IS NULL THEN NULL ELSE $10::bytea END, \
          revision = $11, hold = $12, announced_category = NULL, reason = NULL, decided_at = NULL, \
          decided_by = NULL WHERE id = $1 RETURNING {}",
         templates::COLUMNS

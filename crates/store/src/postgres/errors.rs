@@ -117,7 +117,7 @@ pub(super) fn is_unique_violation(error: &StoreError) -> bool {
 pub(super) fn is_name_in_use(error: &StoreError) -> bool {
     let StoreError::Failed(cause) = error else { return false };
     let db_error = cause.downcast_ref::<Error>().and_then(Error::as_db_error);
-    db_error.and_then(DbError::constraint) == Some("template_claim_key")
+    db_error.and_then(DbError::constraint) == Some("template_unique_key")
 }
 
 /// The error of a failed connect: nothing was done, whatever the cause.

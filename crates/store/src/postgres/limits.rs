@@ -24,7 +24,7 @@ use crate::{
 pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM \
      (SELECT at FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
      WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
-     WHERE account_id = a.id AND claim IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
+     WHERE account_id = a.id AND unique_key IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
      FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
 
 /// Reads the quota of one account; `None` if it has no limits.

@@ -70,11 +70,11 @@ const BUCKET: &str = bucket!();
 const BUCKETS: &str = concat!(
     "WITH RECURSIVE bucket (name) AS ((SELECT ",
     bucket!(),
-    " FROM template WHERE account_id = $1 AND claim IS NOT NULL ORDER BY ",
+    " FROM template WHERE account_id = $1 AND unique_key IS NOT NULL ORDER BY ",
     bucket!(),
     " LIMIT 1) UNION ALL SELECT (SELECT ",
     bucket!(),
-    " FROM template WHERE account_id = $1 AND claim IS NOT NULL AND ",
+    " FROM template WHERE account_id = $1 AND unique_key IS NOT NULL AND ",
     bucket!(),
     " > bucket.name ORDER BY ",
     bucket!(),
@@ -268,12 +268,12 @@ async fn by_name(
     range: IdRange,
 ) -> Result<Vec<Row>, StoreError> {
     let (column, hash) = match &query.name {
-        Some(NameFilter::UniqueKey(unique_key)) => ("claim", unique_key_hash(unique_key)),
-        Some(NameFilter::TranslationGroup(group)) => ("family", group.0),
+        Some(NameFilter::UniqueKey(unique_key)) => ("unique_key", unique_key_hash(unique_key)),
+        Some(NameFilter::TranslationGroup(group)) => ("translation_group", group.0),
         None => return Ok(Vec::new()),
     };
     let statement = format!(
-        "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND claim IS NOT NULL \
+        "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND unique_key IS NOT NULL \
          AND {} AND id > $9 AND id < $10 ORDER BY id {}",
         templates::page_columns(range.order()),
         filters(query),
@@ -295,7 +295,7 @@ pub(super) async fn from_buckets(
     let statement = format!(
         "{BUCKETS} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM bucket \
          CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
-         {BUCKET} = bucket.name AND claim IS NOT NULL AND id > $8 AND id < $9 AND {} \
+         {BUCKET} = bucket.name AND unique_key IS NOT NULL AND id > $8 AND id < $9 AND {} \
          ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
          ORDER BY near.id {order} LIMIT $10)) ORDER BY id {order}",
         templates::page_columns(order),
@@ -318,7 +318,7 @@ async fn awaiting_review(
     let order = range.order();
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT id FROM template WHERE \
-         account_id = $1 AND claim IS NOT NULL AND {} AND id > $8 AND id < $9 ORDER BY id {order} \
+         account_id = $1 AND unique_key IS NOT NULL AND {} AND id > $8 AND id < $9 ORDER BY id {order} \
          LIMIT $10)) ORDER BY id {order}",
         templates::page_columns(order),
         filters(query)
@@ -360,7 +360,7 @@ async fn fetch(
     ids: &[TemplateId],
 ) -> Result<Vec<Row>, StoreError> {
     let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND claim IS NOT NULL \
+        "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND unique_key IS NOT NULL \
          AND {} ORDER BY id {}",
         templates::page_columns(range.order()),
         filters(query),
@@ -407,7 +407,7 @@ async fn count_hits(
 ) -> Result<u64, StoreError> {
     let statement = format!(
         "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
-         JOIN template ON id = template_id WHERE {OWNED} AND claim IS NOT NULL AND {} \
+         JOIN template ON id = template_id WHERE {OWNED} AND unique_key IS NOT NULL AND {} \
          LIMIT $8) AS counted",
         filters(query)
     );
@@ -425,19 +425,19 @@ async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Resul
     let (filters, max) = (Filters::new(query), key(MAX_LIST_COUNT));
     let rows = if query.awaiting_review {
         let statement = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT \
+            "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT \
              NULL AND {} LIMIT $8) AS counted",
             self::filters(query)
         );
         connection.query(&statement, &filters.followed_by(&[&max])).await?
     } else if filters.are_empty() && !query.has_row_filters() {
         let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-                         claim IS NOT NULL LIMIT $2) AS counted";
+                         unique_key IS NOT NULL LIMIT $2) AS counted";
         connection.query(statement, &[&filters.account, &max]).await?
     } else {
         let statement = format!(
             "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
-             FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND claim IS NOT NULL \
+             FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL \
              AND {} OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $8) \
              AS counted",
             row_filters(query)

@@ -149,8 +149,8 @@ const CHECKS: [(&str, &str, &str); 7] = [
     (
         "versions",
         "templates incomplete",
-        "SELECT count(*) FROM template t WHERE claim IS NOT NULL AND version > 1 AND (least(version, 100) - 1 <> \
-         (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
+        "SELECT count(*) FROM template t WHERE unique_key IS NOT NULL AND version > 1 AND \
+         (least(version, 100) - 1 <> (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
          f.version < t.version AND f.version > t.version - 100) OR (live_version < version AND \
          NOT EXISTS (SELECT 1 FROM former_version f WHERE f.template_id = t.id AND \
          f.version = t.live_version)))",
@@ -172,10 +172,11 @@ const CHECKS: [(&str, &str, &str); 7] = [
     (
         "categories",
         "names with several categories",
-        "SELECT count(*) FROM (SELECT family FROM template WHERE family IS NOT NULL AND \
-         claim IS NOT NULL AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
+        "SELECT count(*) FROM (SELECT translation_group FROM template \
+         WHERE translation_group IS NOT NULL AND unique_key IS NOT NULL \
+         AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
          AND account_id NOT IN (SELECT account_id FROM audit WHERE kind = 'upstream.connected') \
-         GROUP BY family HAVING count(DISTINCT category) > 1) AS divided",
+         GROUP BY translation_group HAVING count(DISTINCT category) > 1) AS divided",
     ),
     // Except those that are being counted.
     (

@@ -163,7 +163,7 @@ async fn rebuild(
 ) -> Result<usize, StoreError> {
     let rows = transaction
         .query(
-            "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND claim IS NOT NULL \
+            "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND unique_key IS NOT NULL \
              ORDER BY id LIMIT $3",
             &[&key(account.get()), &from, &STEP_ROWS],
         )
@@ -187,7 +187,7 @@ async fn write_entries(
     let keys: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
     // The addition keeps the planner from scanning all templates of the account for a few ids.
     let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND claim IS NOT NULL",
+        "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND unique_key IS NOT NULL",
         templates::COLUMNS
     );
     let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;

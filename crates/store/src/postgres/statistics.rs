@@ -53,7 +53,7 @@ impl StatisticsStore for PostgresStore {
 static REVIEWS: LazyLock<String> = LazyLock::new(|| {
     let bucket = bucket!();
     let pending = format!(
-        "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL \
+        "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
          AND {bucket} < 'PENDING!' AND {bucket}"
     );
     let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));

@@ -115,7 +115,7 @@ pub(super) async fn purge_templates(
     if !plan.templates.is_empty() {
         for delete in [
             "DELETE FROM former_version WHERE template_id = ANY($1)",
-            "DELETE FROM template WHERE id = ANY($1) AND claim IS NULL",
+            "DELETE FROM template WHERE id = ANY($1) AND unique_key IS NULL",
         ] {
             transaction.execute(delete, &[&plan.templates]).await?;
         }

@@ -24,7 +24,7 @@ pub(super) async fn write(
          revision = $10, reason = CASE WHEN $11 THEN $12 ELSE reason END, \
          decided_at = CASE WHEN $11 THEN $13 ELSE decided_at END, \
          decided_by = CASE WHEN $11 THEN $14 ELSE decided_by END, \
-         wording = CASE WHEN $15 AND family IS NOT NULL THEN $16::bytea ELSE wording END \
+         message_text = CASE WHEN $15 AND translation_group IS NOT NULL THEN $16::bytea ELSE message_text END \
          WHERE id = $1";
     let values: Values<'_> = &[
         &key(changed.id.get()),

@@ -155,7 +155,7 @@ pub(super) fn has_content(row: &Row) -> Result<bool, StoreError> {
 const ONE: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM template WHERE id = $1 AND account_id = $2 AND claim IS NOT NULL"
+    " FROM template WHERE id = $1 AND account_id = $2 AND unique_key IS NOT NULL"
 );
 
 /// One template of an account, even if it was deleted.
@@ -166,18 +166,18 @@ const EVEN_DELETED: &str =
 const SEVERAL: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM template WHERE id = ANY($1) AND account_id = $2 AND claim IS NOT NULL"
+    " FROM template WHERE id = ANY($1) AND account_id = $2 AND unique_key IS NOT NULL"
 );
 
 /// The account's template that has a unique key.
 const WITH_UNIQUE_KEY: &str =
-    concat!("SELECT ", columns!(), " FROM template WHERE claim = $1 AND account_id = $2");
+    concat!("SELECT ", columns!(), " FROM template WHERE unique_key = $1 AND account_id = $2");
 
 /// Several templates of any account, except deleted ones.
 pub(super) const BY_IDS: &str = concat!(
     "SELECT account_id, ",
     columns!(),
-    " FROM template WHERE id = ANY($1) AND claim IS NOT NULL"
+    " FROM template WHERE id = ANY($1) AND unique_key IS NOT NULL"
 );
 
 pub(super) async fn one_in(
@@ -264,7 +264,7 @@ pub(super) async fn name_conflict(
     account: AccountId,
     unique_key: [u8; 16],
 ) -> Result<Option<NameConflict>, StoreError> {
-    let statement = "SELECT id, account_id FROM template WHERE claim = $1";
+    let statement = "SELECT id, account_id FROM template WHERE unique_key = $1";
     let row = pools.read_one(statement, &[&&unique_key[..]]).await?;
     let owner = row.as_ref().map(KeyOwner::read).transpose()?;
     Ok(owner.map(|owner| owner.conflict_for(account)))
@@ -277,8 +277,8 @@ pub(super) async fn template_with_text(
     text: &MessageText,
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
-    let statement = "SELECT id FROM template WHERE wording = $1 AND account_id = $2 AND \
-                     id IS DISTINCT FROM $3 AND claim IS NOT NULL ORDER BY id LIMIT 1";
+    let statement = "SELECT id FROM template WHERE message_text = $1 AND account_id = $2 AND \
+                     id IS DISTINCT FROM $3 AND unique_key IS NOT NULL ORDER BY id LIMIT 1";
     let (hash, except) = (text_hash(account, text), except.map(|id| key(id.get())));
     let row = pools.read_one(statement, &[&&hash[..], &key(account.get()), &except]).await?;
     row.map(|row| template_id(&row, 0)).transpose()

@@ -20,7 +20,8 @@ use crate::{
 const MEMBERS: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM template WHERE family = $1 AND account_id = $2 AND claim IS NOT NULL ORDER BY id"
+    " FROM template WHERE translation_group = $1 AND account_id = $2 AND unique_key IS NOT NULL \
+     ORDER BY id"
 );
 
 /// The templates of a translation group, oldest first.
@@ -57,8 +58,8 @@ pub(super) async fn languages(
     let columns =
         if is_search { COLUMNS.to_owned() } else { COLUMNS.replace("content", "'' AS content") };
     let statement = format!(
-        "SELECT {columns}, {} AS is_wanted_upstream FROM template WHERE family = ANY($2) AND \
-         {OWNED} AND claim IS NOT NULL",
+        "SELECT {columns}, {} AS is_wanted_upstream FROM template WHERE translation_group = ANY($2) AND \
+         {OWNED} AND unique_key IS NOT NULL",
         query.upstream_condition()
     );
     let groups: Vec<[u8; 16]> =
@@ -84,9 +85,10 @@ pub(super) async fn siblings(
     account: AccountId,
     id: TemplateId,
 ) -> Result<Siblings, StoreError> {
-    let statement = "SELECT t.family IS NOT NULL AS has_group, EXISTS (SELECT 1 FROM template o \
-                     WHERE o.family = t.family AND o.account_id = $2 AND o.id <> t.id AND \
-                     o.claim IS NOT NULL) AS has_others FROM template t WHERE t.id = $1";
+    let statement = "SELECT t.translation_group IS NOT NULL AS has_group, \
+                     EXISTS (SELECT 1 FROM template o WHERE \
+                     o.translation_group = t.translation_group AND o.account_id = $2 AND \
+                     o.id <> t.id AND o.unique_key IS NOT NULL) AS has_others FROM template t WHERE t.id = $1";
     let row = transaction.query_one(statement, &[&key(id.get()), &key(account.get())]).await?;
     let Some(row) = row else { return Ok(Siblings::NoGroup) };
     Ok(Siblings::new(get(&row, "has_group")?, get(&row, "has_others")?))

@@ -97,7 +97,7 @@ pub(super) async fn create_alone(
     {
         return Ok(record.outcome_for(idempotency.payload));
     }
-    let statement = "SELECT id, account_id FROM template WHERE claim = $1";
+    let statement = "SELECT id, account_id FROM template WHERE unique_key = $1";
     let row = transaction.query_one(statement, &[&&lookup_keys.unique_key[..]]).await?;
     if let Some(owner) = row.as_ref().map(KeyOwner::read).transpose()? {
         return Ok(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
@@ -169,7 +169,8 @@ async fn group_category(
     new: &NewTemplate,
 ) -> Result<Option<Category>, StoreError> {
     let Some(group) = new.translation_group else { return Ok(None) };
-    let statement = "SELECT category FROM template WHERE family = $1 AND claim IS NOT NULL LIMIT 1";
+    let statement = "SELECT category FROM template WHERE translation_group = $1 AND \
+                     unique_key IS NOT NULL LIMIT 1";
     let row = transaction.query_one(statement, &[&&group.0[..]]).await?;
     row.map(|row| category(&row, 0)).transpose()
 }
@@ -193,7 +194,7 @@ pub(super) async fn insert(
             transaction.execute(update, &[&account, &key(id.get())]).await?;
             return Ok(Some(id));
         }
-        let existing = "SELECT 1 FROM template WHERE claim = $1";
+        let existing = "SELECT 1 FROM template WHERE unique_key = $1";
         if transaction.query_one(existing, &[&&lookup_keys.unique_key[..]]).await?.is_some() {
             return Ok(None);
         }
@@ -210,9 +211,10 @@ async fn insert_with_id(
     new: &NewTemplate,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let statement = "INSERT INTO template (id, account_id, phone_id, claim, name, language, \
+    let statement = "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, \
          category, allow_category_change, status, version, live_version, revision, created_at, \
-         updated_at, content, actor, family, wording) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+         updated_at, content, actor, translation_group, message_text) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
          1, $10, 1, $11, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING";
     let template = &new.template;
     let values: Values<'_> = &[

@@ -40,7 +40,7 @@ macro_rules! versions_before {
         concat!(
             versions!($content),
             " WHERE version < $3 AND EXISTS (SELECT 1 FROM template WHERE id = $1 AND \
-             account_id = $2 AND claim IS NOT NULL) ORDER BY version DESC LIMIT $4"
+             account_id = $2 AND unique_key IS NOT NULL) ORDER BY version DESC LIMIT $4"
         )
     };
 }

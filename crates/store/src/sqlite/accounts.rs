@@ -325,7 +325,7 @@ fn delete(
     let connection = batch.connection();
     let account = one(connection, id)?;
     let has_templates = connection
-        .prepare_cached("SELECT 1 FROM template WHERE account_id = ?1 AND claim IS NOT NULL")?
+        .prepare_cached("SELECT 1 FROM template WHERE account_id = ?1 AND unique_key IS NOT NULL")?
         .exists([key(id.get())])?;
     if let Some(refusal) = deletion_refusal(account.as_ref(), has_templates) {
         return Ok(refusal);

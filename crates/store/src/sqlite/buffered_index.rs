@@ -80,12 +80,12 @@ const NAMES: Statements = Statements {
                WHERE name = 'template_name'",
     set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
                    WHERE name = 'template_name'",
-    newer_rows: "SELECT id, claim FROM template WHERE id > ?1",
-    find_newer: "SELECT id FROM template WHERE id > ?1 AND claim = ?2",
-    check: "SELECT 1 FROM template WHERE id = ?1 AND claim = ?2",
-    find: "SELECT template_id FROM template_name WHERE claim = ?1",
-    insert: "INSERT OR REPLACE INTO template_name (claim, template_id) VALUES (?1, ?2)",
-    delete: "DELETE FROM template_name WHERE claim = ?1 AND template_id = ?2",
+    newer_rows: "SELECT id, unique_key FROM template WHERE id > ?1",
+    find_newer: "SELECT id FROM template WHERE id > ?1 AND unique_key = ?2",
+    check: "SELECT 1 FROM template WHERE id = ?1 AND unique_key = ?2",
+    find: "SELECT template_id FROM template_name WHERE unique_key = ?1",
+    insert: "INSERT OR REPLACE INTO template_name (unique_key, template_id) VALUES (?1, ?2)",
+    delete: "DELETE FROM template_name WHERE unique_key = ?1 AND template_id = ?2",
 };
 
 const IDEMPOTENCY_KEYS: Statements = Statements {

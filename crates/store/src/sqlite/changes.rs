@@ -197,7 +197,8 @@ fn write_version(
     let mut update = connection.prepare_cached(
         "UPDATE template SET version = ?2, status = ?3, live_version = ?4, category = ?5, \
          previous_category = ?6, content = coalesce(?7, content), version_at = ?8, \
-         updated_at = ?8, actor = ?9, wording = CASE WHEN family IS NULL THEN NULL ELSE ?10 END, \
+         updated_at = ?8, actor = ?9, \
+         message_text = CASE WHEN translation_group IS NULL THEN NULL ELSE ?10 END, \
          revision = ?11, hold = ?12, announced_category = NULL, reason = NULL, decided_at = NULL, \
          decided_by = NULL WHERE id = ?1",
     )?;

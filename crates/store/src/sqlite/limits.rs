@@ -69,8 +69,8 @@ fn count_templates(
     limits: AccountLimits,
 ) -> Result<i64, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
-         WHERE account_id = ?1 AND claim IS NOT NULL LIMIT ?2)",
+        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_in_bucket \
+         WHERE account_id = ?1 AND unique_key IS NOT NULL LIMIT ?2)",
     )?;
     let values = [key(account.get()), i64::from(limits.templates)];
     Ok(query.query_row(values, |row| row.get(0))?)

@@ -1,6 +1,6 @@
 //! SQL for lists and counts of templates.
 //!
-//! A list is read bucket by bucket. A list bucket (the column `shelf`) contains the templates of an
+//! A list is read bucket by bucket. A list bucket (the column `bucket`) contains the templates of an
 //! account with the same status, category and language, so a filter by these costs a few index
 //! seeks, regardless of the number of templates. Filters by phone number and time have no index:
 //! they read the row of each template, without its content, until the page is full.
@@ -247,8 +247,8 @@ pub(super) fn count(
 /// Counts list buckets in the database index, without reading rows.
 fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
     let mut query = connection.prepare_cached(&format!(
-        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_on_shelf \
-         WHERE account_id = ?1 AND shelf = ?2 AND claim IS NOT NULL AND {} LIMIT ?3)",
+        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_in_bucket \
+         WHERE account_id = ?1 AND bucket = ?2 AND unique_key IS NOT NULL AND {} LIMIT ?3)",
         RowFilters::sql(4, listing)
     ))?;
     let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
@@ -299,8 +299,8 @@ struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     fn new(connection: &'a Connection, listing: &'a ListQuery) -> Result<Self, StoreError> {
         let query = connection.prepare_cached(&format!(
-            "SELECT shelf, {AWAITING_REVIEW} FROM template WHERE id = ?1 AND account_id = ?2 AND \
-             claim IS NOT NULL AND {}",
+            "SELECT bucket, {AWAITING_REVIEW} FROM template WHERE id = ?1 AND account_id = ?2 AND \
+             unique_key IS NOT NULL AND {}",
             RowFilters::sql(3, listing)
         ))?;
         Ok(Self { query, listing, filters: RowFilters::new(listing) })
@@ -370,8 +370,8 @@ fn awaiting_review(
     wanted: usize,
 ) -> Result<Vec<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(&format!(
-        "SELECT id, shelf FROM template INDEXED BY template_awaiting_review WHERE \
-         account_id = ?1 AND id < ?2 AND id > ?3 AND claim IS NOT NULL AND {AWAITING_REVIEW} AND {} \
+        "SELECT id, bucket FROM template INDEXED BY template_awaiting_review WHERE \
+         account_id = ?1 AND id < ?2 AND id > ?3 AND unique_key IS NOT NULL AND {AWAITING_REVIEW} AND {} \
          ORDER BY id {}",
         RowFilters::sql(4, listing),
         range.order()
@@ -400,8 +400,8 @@ pub(super) fn nearest(
         return awaiting_review(connection, listing, range, wanted);
     }
     let mut query = connection.prepare_cached(&format!(
-        "SELECT id FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
-         shelf = ?2 AND id < ?3 AND id > ?4 AND claim IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
+        "SELECT id FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
+         bucket = ?2 AND id < ?3 AND id > ?4 AND unique_key IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
         RowFilters::sql(6, listing),
         range.order()
     ))?;
@@ -429,8 +429,8 @@ pub(super) fn nearest(
 /// The list buckets of an account that are not empty, with one index seek for each.
 fn buckets(connection: &Connection, account: AccountId) -> Result<Vec<String>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT shelf FROM template INDEXED BY template_on_shelf WHERE account_id = ?1 AND \
-         shelf > ?2 AND claim IS NOT NULL ORDER BY shelf LIMIT 1",
+        "SELECT bucket FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
+         bucket > ?2 AND unique_key IS NOT NULL ORDER BY bucket LIMIT 1",
     )?;
     let mut buckets: Vec<String> = Vec::new();
     loop {

@@ -95,7 +95,7 @@ pub(super) fn check_integrity(connection: &Connection) -> Result<Vec<Finding>, S
         |row| row.get(0),
     )?;
     let incomplete_templates: i64 = connection.query_row(
-        "SELECT count(*) FROM template t WHERE claim IS NOT NULL AND (min(version, ?1) - 1 <> \
+        "SELECT count(*) FROM template t WHERE unique_key IS NOT NULL AND (min(version, ?1) - 1 <> \
          (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
          f.version < t.version AND f.version > t.version - ?1) OR (live_version < version AND \
          NOT EXISTS (SELECT 1 FROM former_version f WHERE f.template_id = t.id AND \
@@ -163,7 +163,7 @@ fn check_stored_bytes(connection: &Connection) -> Result<Finding, StoreError> {
 /// merged into them. Keys of deleted records may be left.
 fn check_indexes(connection: &Connection) -> Result<[Finding; 2], StoreError> {
     let repeated: i64 = connection.query_row(
-        "SELECT count(*) FROM (SELECT 1 FROM template WHERE claim IS NOT NULL GROUP BY claim \
+        "SELECT count(*) FROM (SELECT 1 FROM template WHERE unique_key IS NOT NULL GROUP BY unique_key \
          HAVING count(*) > 1)",
         [],
         |row| row.get(0),
@@ -173,10 +173,10 @@ fn check_indexes(connection: &Connection) -> Result<[Finding; 2], StoreError> {
          coalesce(merged_hash, x'') AS merged_hash FROM buffered_index) SELECT \
          2 - (SELECT count(*) FROM progress) + \
          (SELECT count(*) FROM template t, progress p WHERE p.name = 'template_name' AND \
-         claim IS NOT NULL AND (id <= merged_id OR id <= merging_id AND claim <= merged_hash) AND \
-         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
+         unique_key IS NOT NULL AND (id <= merged_id OR id <= merging_id AND unique_key <= merged_hash) AND \
+         id IS NOT (SELECT template_id FROM template_name n WHERE n.unique_key = t.unique_key)) + \
          (SELECT count(*) FROM template_name n WHERE \
-         claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id)) + \
+         unique_key IS NOT (SELECT unique_key FROM template t WHERE t.id = n.template_id)) + \
          (SELECT count(*) FROM idempotency i, progress p WHERE p.name = 'idempotency_key' AND \
          (template_id <= merged_id OR template_id <= merging_id AND key <= merged_hash) AND \
          template_id IS NOT (SELECT template_id FROM idempotency_key k WHERE k.key = i.key))",
@@ -203,10 +203,10 @@ fn count_finding(subject: &'static str, count: i64, noun: &str, problem: &str) -
 /// Review scripts of emulator accounts and providers change the category of one language alone.
 fn check_translations_and_media(connection: &Connection) -> Result<[Finding; 3], StoreError> {
     let mixed_names: i64 = connection.query_row(
-        "SELECT count(*) FROM (SELECT family FROM template INDEXED BY template_of_family \
-         WHERE family IS NOT NULL AND claim IS NOT NULL AND account_id NOT IN \
+        "SELECT count(*) FROM (SELECT translation_group FROM template \
+         INDEXED BY template_of_translation_group WHERE translation_group IS NOT NULL AND unique_key IS NOT NULL AND account_id NOT IN \
          (SELECT id FROM account WHERE emulator IS NOT NULL) AND account_id NOT IN \
-         (SELECT account_id FROM audit WHERE kind = 'upstream.connected') GROUP BY family \
+         (SELECT account_id FROM audit WHERE kind = 'upstream.connected') GROUP BY translation_group \
          HAVING count(DISTINCT category) > 1)",
         [],
         |row| row.get(0),

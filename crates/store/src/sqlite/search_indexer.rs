@@ -176,10 +176,10 @@ impl IndexBatch<'_> {
                 self.save_cursor(row.get(0)?, row.get(1)?, row.get(2)?)?;
             }
         }
-        // `claim` is the hash of the unique key. A deleted template has none, so `claim IS NOT
-        // NULL` means "not deleted", here and in all other statements.
+        // A deleted template has no unique key, so `unique_key IS NOT NULL` means "not deleted", here
+        // and in all other statements.
         let mut templates = self.store.prepare_cached(
-            "SELECT account_id, id FROM template WHERE id > ?1 AND claim IS NOT NULL ORDER BY id \
+            "SELECT account_id, id FROM template WHERE id > ?1 AND unique_key IS NOT NULL ORDER BY id \
              LIMIT ?2",
         )?;
         let limit = i64::try_from(BATCH_SIZE).unwrap_or(i64::MAX);

@@ -61,14 +61,14 @@ impl StatisticsStore for SqliteStore {
 /// Lists are sorted by status first, so this reads only those. The times are those of the first
 /// templates in each list bucket.
 static REVIEWS: LazyLock<String> = LazyLock::new(|| {
-    let pending = "FROM template t WHERE t.account_id = a.id AND t.claim IS NOT NULL \
-                   AND t.shelf < 'PENDING!' AND t.shelf";
+    let pending = "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
+                   AND t.bucket < 'PENDING!' AND t.bucket";
     let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
     format!(
         "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT ?1)) \
          AS pending, (WITH RECURSIVE bucket (name) AS \
-         (SELECT (SELECT t.shelf {pending} >= 'PENDING ' ORDER BY t.shelf LIMIT 1) UNION ALL \
-         SELECT (SELECT t.shelf {pending} > bucket.name ORDER BY t.shelf LIMIT 1) \
+         (SELECT (SELECT t.bucket {pending} >= 'PENDING ' ORDER BY t.bucket LIMIT 1) UNION ALL \
+         SELECT (SELECT t.bucket {pending} > bucket.name ORDER BY t.bucket LIMIT 1) \
          FROM bucket WHERE bucket.name IS NOT NULL) \
          SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
          {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT ?2))) FROM bucket) AS since \

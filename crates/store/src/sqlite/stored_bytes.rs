@@ -124,7 +124,7 @@ pub(super) fn purge_templates(
     for template in &plan.templates {
         for delete in [
             "DELETE FROM former_version WHERE template_id = ?1",
-            "DELETE FROM template WHERE id = ?1 AND claim IS NULL",
+            "DELETE FROM template WHERE id = ?1 AND unique_key IS NULL",
         ] {
             batch.connection().prepare_cached(delete)?.execute([template])?;
         }

@@ -22,7 +22,7 @@ pub(super) fn write(connection: &Connection, changed: &ChangedTemplate) -> Resul
              previous_category = ?6, announced_category = ?7, quality = ?8, updated_at = ?9, \
              revision = ?10, reason = iif(?11, ?12, reason), \
              decided_at = iif(?11, ?13, decided_at), decided_by = iif(?11, ?14, decided_by), \
-             wording = iif(?15 AND family IS NOT NULL, ?16, wording) WHERE id = ?1",
+             message_text = iif(?15 AND translation_group IS NOT NULL, ?16, message_text) WHERE id = ?1",
         )?
         .execute(params![
             key(changed.id.get()),

@@ -161,8 +161,8 @@ pub(super) fn template_with_text(
     except: Option<TemplateId>,
 ) -> Result<Option<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT id FROM template INDEXED BY template_of_wording WHERE wording = ?1 AND \
-         account_id = ?2 AND id IS NOT ?3 AND claim IS NOT NULL ORDER BY id LIMIT 1",
+        "SELECT id FROM template INDEXED BY template_with_message_text WHERE message_text = ?1 AND \
+         account_id = ?2 AND id IS NOT ?3 AND unique_key IS NOT NULL ORDER BY id LIMIT 1",
     )?;
     let except = except.map(|id| key(id.get()));
     let mut rows = query.query(params![text_hash(account, text), key(account.get()), except])?;
@@ -179,7 +179,7 @@ pub(super) fn name_conflict(
 ) -> Result<Option<NameConflict>, StoreError> {
     let Some(id) = id else { return Ok(None) };
     let mut query = connection
-        .prepare_cached("SELECT id, account_id FROM template WHERE id = ?1 AND claim = ?2")?;
+        .prepare_cached("SELECT id, account_id FROM template WHERE id = ?1 AND unique_key = ?2")?;
     let mut rows = query.query(params![key(id.get()), unique_key])?;
     let owner = rows.next()?.map(KeyOwner::read).transpose()?;
     Ok(owner.map(|owner| owner.conflict_for(account)))
@@ -190,7 +190,7 @@ pub(super) fn unique_key(
     connection: &Connection,
     id: TemplateId,
 ) -> Result<Option<Hash>, StoreError> {
-    let mut query = connection.prepare_cached("SELECT claim FROM template WHERE id = ?1")?;
+    let mut query = connection.prepare_cached("SELECT unique_key FROM template WHERE id = ?1")?;
     Ok(query.query_row([key(id.get())], |row| row.get(0))?)
 }
 
@@ -244,7 +244,7 @@ pub(super) fn read(
         "SELECT ",
         template_columns!(),
         ", checksum, announced_category, quality FROM template WHERE id = ?1 AND \
-         account_id = ?2 AND claim IS NOT NULL",
+         account_id = ?2 AND unique_key IS NOT NULL",
     ))?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(None) };

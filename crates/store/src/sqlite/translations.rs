@@ -19,8 +19,8 @@ pub(super) fn ids(
     group: TranslationGroup,
 ) -> Result<Vec<TemplateId>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT id FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
-         account_id = ?2 AND claim IS NOT NULL ORDER BY id",
+        "SELECT id FROM template INDEXED BY template_of_translation_group \
+         WHERE translation_group = ?1 AND account_id = ?2 AND unique_key IS NOT NULL ORDER BY id",
     )?;
     let mut rows = query.query(params![group.0, key(account.get())])?;
     let mut ids = Vec::new();
@@ -52,8 +52,8 @@ pub(super) fn category(
     group: TranslationGroup,
 ) -> Result<Option<Category>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT category FROM template INDEXED BY template_of_family WHERE family = ?1 AND \
-         account_id = ?2 AND claim IS NOT NULL LIMIT 1",
+        "SELECT category FROM template INDEXED BY template_of_translation_group \
+         WHERE translation_group = ?1 AND account_id = ?2 AND unique_key IS NOT NULL LIMIT 1",
     )?;
     let mut rows = query.query(params![group.0, key(account.get())])?;
     rows.next()?.map(|row| category_of(row, 0)).transpose()
@@ -66,9 +66,9 @@ pub(super) fn siblings(
     id: TemplateId,
 ) -> Result<Siblings, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT family IS NOT NULL, EXISTS (SELECT 1 FROM template o INDEXED BY \
-         template_of_family WHERE o.family = t.family AND o.account_id = ?2 AND o.id <> t.id AND \
-         o.claim IS NOT NULL) FROM template t WHERE t.id = ?1",
+        "SELECT translation_group IS NOT NULL, EXISTS (SELECT 1 FROM template o INDEXED BY \
+         template_of_translation_group WHERE o.translation_group = t.translation_group AND \
+         o.account_id = ?2 AND o.id <> t.id AND o.unique_key IS NOT NULL) FROM template t WHERE t.id = ?1",
     )?;
     let values = [key(id.get()), key(account.get())];
     Ok(query.query_row(values, |row| Ok(Siblings::new(row.get(0)?, row.get(1)?)))?)

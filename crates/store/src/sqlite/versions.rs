@@ -96,7 +96,7 @@ pub(super) fn authors(
 /// Whether the account has the template.
 fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result<bool, StoreError> {
     let mut exists = connection.prepare_cached(
-        "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND claim IS NOT NULL",
+        "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND unique_key IS NOT NULL",
     )?;
     Ok(exists.exists(params![key(id.get()), key(account.get())])?)
 }

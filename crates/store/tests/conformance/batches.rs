@@ -202,9 +202,10 @@ async fn a_locked_name_does_not_fail_other_creates() {
     let shop = account(&store, "shop").await;
     let locked = created(store.create_template(new(shop, "locked")).await.unwrap());
     let unique_key =
-        format!("SELECT encode(claim, 'hex') FROM template WHERE id = {}", locked.id.get());
+        format!("SELECT encode(unique_key, 'hex') FROM template WHERE id = {}", locked.id.get());
     let unique_key: String = owner.query_one(&unique_key, &[]).await.unwrap().get(0);
-    let set = |value: &str| format!("UPDATE template SET claim = {value} WHERE name = 'locked'");
+    let set =
+        |value: &str| format!("UPDATE template SET unique_key = {value} WHERE name = 'locked'");
     owner.batch_execute(&set("NULL")).await.unwrap();
     owner
         .batch_execute(&format!("BEGIN; {}", set(&format!("decode('{unique_key}', 'hex')"))))

@@ -134,9 +134,9 @@ async fn entries_are_written_many_at_once_and_in_order() {
     // Each create merges two of them.
     for index in 0..MAX_ENTRIES / 2 {
         create(&store, new(account, &format!("u{index}"))).await;
-        let skipped = "SELECT count(*) FROM template WHERE name LIKE 't%' AND claim < \
-                       (SELECT max(claim) FROM template_name) AND \
-                       claim NOT IN (SELECT claim FROM template_name)";
+        let skipped = "SELECT count(*) FROM template WHERE name LIKE 't%' AND unique_key < \
+                       (SELECT max(unique_key) FROM template_name) AND \
+                       unique_key NOT IN (SELECT unique_key FROM template_name)";
         assert_eq!(query_number(&path, merged), 2 * (index + 1));
         assert_eq!(query_number(&path, skipped), 0);
     }
@@ -181,7 +181,9 @@ async fn a_name_is_kept_when_the_clock_goes_back_and_the_newest_templates_are_pu
     }
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
-    assert!(file.execute("DELETE FROM template WHERE claim IS NULL", []).unwrap() > MAX_ENTRIES);
+    assert!(
+        file.execute("DELETE FROM template WHERE unique_key IS NULL", []).unwrap() > MAX_ENTRIES
+    );
     let earlier = || NewTemplate { at: noon(-DAY), ..new(account, "earlier") };
     create(&open(&path), earlier()).await;
     let again = open(&path).create_template(earlier()).await.unwrap();
@@ -343,10 +345,10 @@ async fn a_store_with_a_damaged_index_can_be_opened_checked_and_rebuilt() {
 #[tokio::test]
 async fn doctor_finds_wrong_entries_and_names_that_are_not_unique() {
     for damage in [
-        "DELETE FROM template_name WHERE claim = (SELECT max(claim) FROM template_name)",
+        "DELETE FROM template_name WHERE unique_key = (SELECT max(unique_key) FROM template_name)",
         "UPDATE template_name SET template_id = template_id + 1",
         "INSERT INTO template_name VALUES (x'00', 1)",
-        "UPDATE template SET claim = (SELECT claim FROM template WHERE name = 't14') \
+        "UPDATE template SET unique_key = (SELECT unique_key FROM template WHERE name = 't14') \
          WHERE name = 't15'",
         "DELETE FROM idempotency_key WHERE key = (SELECT max(key) FROM idempotency_key)",
         "DELETE FROM buffered_index WHERE name = 'idempotency_key'",

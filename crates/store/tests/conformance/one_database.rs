@@ -165,7 +165,7 @@ async fn columns_added_by_a_newer_release_do_not_break_a_running_store() {
 async fn insert_templates(client: &Client, account: AccountId) {
     let insert = format!(
         "INSERT INTO template (id, account_id, version, live_version, revision, created_at, \
-         updated_at, actor, allow_category_change, claim, name, language, category, status, content) \
+         updated_at, actor, allow_category_change, unique_key, name, language, category, status, content) \
          SELECT id - i, account_id, version, live_version, revision, created_at, updated_at, actor, \
          allow_category_change, decode(md5(i::text), 'hex'), 't' || i, language, category, status, \
          content FROM template, generate_series(1, 43000) AS i WHERE account_id = {account}; \
@@ -327,7 +327,7 @@ async fn a_search_in_a_large_account_reads_only_the_matching_templates() {
                     allow_category_change, name, language, category, status, content";
     client
         .batch_execute(&format!(
-            "INSERT INTO template (id, claim, {template}) SELECT id + n, decode(md5(n::text), 'hex'), \
+            "INSERT INTO template (id, unique_key, {template}) SELECT id + n, decode(md5(n::text), 'hex'), \
              {template} FROM template, generate_series(1, 6000) AS n WHERE name = 'one'; \
              INSERT INTO found_by SELECT template_id + n, words FROM found_by, \
              generate_series(1, 6000) AS n; \
@@ -335,7 +335,7 @@ async fn a_search_in_a_large_account_reads_only_the_matching_templates() {
         ))
         .await
         .unwrap();
-    let tuples_read = "SELECT coalesce(sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_on_shelf'), \
+    let tuples_read = "SELECT coalesce(sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_in_bucket'), \
                 0)::int8, sum(idx_tup_read) FILTER (WHERE indexrelname = 'template_pkey')::int8 \
                 FROM pg_stat_user_indexes";
     let before: i64 = query_number(&client, tuples_read).await;

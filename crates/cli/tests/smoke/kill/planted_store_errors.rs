@@ -72,13 +72,16 @@ const PLANTED: [(&str, &str); 21] = [
     ),
     // A deleted template exists again; another is deleted without an event.
     (
-        "UPDATE template SET claim = randomblob(16) WHERE claim IS NULL",
+        "UPDATE template SET unique_key = randomblob(16) WHERE unique_key IS NULL",
         "templates that are deleted",
     ),
-    ("UPDATE template SET claim = NULL WHERE claim IS NOT NULL", "templates that are deleted"),
+    (
+        "UPDATE template SET unique_key = NULL WHERE unique_key IS NOT NULL",
+        "templates that are deleted",
+    ),
     // A name is missing in its index, so that another template can be created with it.
     (
-        "DELETE FROM template_name WHERE claim = (SELECT max(claim) FROM template_name)",
+        "DELETE FROM template_name WHERE unique_key = (SELECT max(unique_key) FROM template_name)",
         "merged names that are not in their index, or the reverse",
     ),
     // Events that no request caused, or with another content.

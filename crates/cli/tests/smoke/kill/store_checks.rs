@@ -170,7 +170,7 @@ fn next(state: State, last: Option<EventType>, now: EventType, review: Review) -
     (last.is_some() && event == now).then_some(after)
 }
 
-const TEMPLATES: &str = "SELECT t.id, json_object('account', a.name, 'deleted', claim IS NULL, \
+const TEMPLATES: &str = "SELECT t.id, json_object('account', a.name, 'deleted', unique_key IS NULL, \
      'name', t.name, 'language', language, 'allow_category_change', allow_category_change, \
      'hold', hold, 'live_version', live_version, 'revision', revision, \
      'has_idempotency_key', t.id IN (SELECT template_id FROM idempotency)) \
@@ -217,11 +217,11 @@ const DROP_TEMP_TABLES: &str = "DROP TABLE temp.any_version; DROP TABLE temp.num
 pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 17] = [
     (
         "merged names that are not in their index, or the reverse",
-        "SELECT (SELECT count(*) FROM template t WHERE claim IS NOT NULL AND id <= \
+        "SELECT (SELECT count(*) FROM template t WHERE unique_key IS NOT NULL AND id <= \
          (SELECT merged_id FROM buffered_index WHERE name = 'template_name') AND \
-         id IS NOT (SELECT template_id FROM template_name n WHERE n.claim = t.claim)) + \
+         id IS NOT (SELECT template_id FROM template_name n WHERE n.unique_key = t.unique_key)) + \
          (SELECT count(*) FROM template_name n WHERE \
-          claim IS NOT (SELECT claim FROM template t WHERE t.id = n.template_id))",
+          unique_key IS NOT (SELECT unique_key FROM template t WHERE t.id = n.template_id))",
     ),
     (
         "templates without exactly one create event, as their first",
@@ -231,7 +231,7 @@ pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 17] = [
     ),
     (
         "templates that are deleted without a delete event as their last, or the reverse",
-        "SELECT count(*) FROM template t WHERE (claim IS NULL) IS NOT \
+        "SELECT count(*) FROM template t WHERE (unique_key IS NULL) IS NOT \
          (SELECT count(*) = 1 AND min(f.revision) = t.revision FROM numbered_event f \
           WHERE f.template_id = t.id AND f.type = 'template.deleted')",
     ),
@@ -307,7 +307,7 @@ pub(super) const CONSISTENCY_QUERIES: [(&str, &str); 17] = [
     ),
     (
         "names in use by two templates",
-        "SELECT count(*) FROM (SELECT 1 FROM template WHERE claim IS NOT NULL \
+        "SELECT count(*) FROM (SELECT 1 FROM template WHERE unique_key IS NOT NULL \
          GROUP BY name HAVING count(*) > 1)",
     ),
     ("broken references", "SELECT count(*) FROM pragma_foreign_key_check"),

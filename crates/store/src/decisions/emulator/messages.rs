@@ -108,7 +108,7 @@ pub(crate) fn message(
 /// The columns of the message `m` that [`message`] reads, and those of its template `t`, which may
 /// be missing.
 pub(crate) const COLUMNS: &str = "m.number, m.sent_at, m.template_id, m.version, m.failure, \
-     m.phone_id, m.recipient, m.category, m.texts, t.name, t.language, t.claim IS NULL AS is_deleted";
+     m.phone_id, m.recipient, m.category, m.texts, t.name, t.language, t.unique_key IS NULL AS is_deleted";
 
 /// The template in such a row.
 fn sent_template(row: &impl StoredRow) -> Result<Option<SentTemplate>, StoreError> {

@@ -94,7 +94,7 @@ pub(crate) const EXPIRED_OPERATIONS: &str = "o.updated_at < $1 AND \
      FROM upstream_operation n WHERE n.account_id = o.account_id AND \
      n.template_id = o.template_id AND n.id > o.id AND (n.kind NOT IN ('archive', 'unarchive') \
      OR o.kind IN ('archive', 'unarchive'))) OR NOT EXISTS (SELECT 1 FROM template t \
-     WHERE t.id = o.template_id AND t.claim IS NOT NULL))";
+     WHERE t.id = o.template_id AND t.unique_key IS NOT NULL))";
 
 /// The time before which settled operations expire.
 pub(crate) fn operation_cutoff(at: Timestamp) -> Timestamp {

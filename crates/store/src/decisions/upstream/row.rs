@@ -79,7 +79,7 @@ pub(crate) fn count_mirror() -> String {
          count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
          (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
          t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
-         g.gone_at IS NOT NULL AND t.claim IS NOT NULL AND NOT EXISTS (SELECT 1 \
+         g.gone_at IS NOT NULL AND t.unique_key IS NOT NULL AND NOT EXISTS (SELECT 1 \
          FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
          {present})) AS gone \
          FROM upstream_template WHERE account_id = $1"

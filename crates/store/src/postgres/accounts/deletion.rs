@@ -30,7 +30,8 @@ pub(super) async fn delete(
     transaction.query(endpoints, &[&own]).await?;
     transaction.lock(id).await?;
     let found = one(transaction, id).await?;
-    let templates = "SELECT 1 FROM template WHERE account_id = $1 AND claim IS NOT NULL LIMIT 1";
+    let templates =
+        "SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT NULL LIMIT 1";
     let has_templates = transaction.query_one(templates, &[&own]).await?.is_some();
     if let Some(refusal) = deletion_refusal(found.as_ref(), has_templates) {
         return Ok(refusal);

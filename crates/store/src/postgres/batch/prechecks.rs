@@ -188,7 +188,7 @@ impl ExistingState {
         let oldest = idempotency_cutoff(at);
         let mut existing = Self::default();
         for row in owners {
-            existing.key_owners.insert(hash(row, "claim")?, KeyOwner::read(row)?);
+            existing.key_owners.insert(hash(row, "unique_key")?, KeyOwner::read(row)?);
         }
         for row in records {
             let created_at: i64 = get(row, "created_at")?;
@@ -197,7 +197,9 @@ impl ExistingState {
             }
         }
         for row in groups {
-            existing.group_categories.insert(hash(row, "family")?, category(row, "category")?);
+            existing
+                .group_categories
+                .insert(hash(row, "translation_group")?, category(row, "category")?);
         }
         Ok(existing)
     }

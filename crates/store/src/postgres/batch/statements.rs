@@ -18,14 +18,16 @@ const LOCK: &str = concat!(
 const RECORDS: &str = "SELECT key, payload, template_id, category, status, created_at \
      FROM idempotency WHERE key = ANY($1)";
 
-const GROUP_CATEGORIES: &str = "SELECT DISTINCT ON (family) family, category FROM template \
-     WHERE family = ANY($1) AND claim IS NOT NULL ORDER BY family";
+const GROUP_CATEGORIES: &str = "SELECT DISTINCT ON (translation_group) translation_group, category \
+     FROM template WHERE translation_group = ANY($1) AND unique_key IS NOT NULL \
+     ORDER BY translation_group";
 
-const KEY_OWNERS: &str = "SELECT claim, id, account_id FROM template WHERE claim = ANY($1)";
+const KEY_OWNERS: &str =
+    "SELECT unique_key, id, account_id FROM template WHERE unique_key = ANY($1)";
 
-const TEMPLATES: &str = "COPY template (id, account_id, phone_id, claim, name, language, category, \
+const TEMPLATES: &str = "COPY template (id, account_id, phone_id, unique_key, name, language, category, \
      allow_category_change, status, version, live_version, revision, created_at, updated_at, \
-     content, actor, family, wording) FROM STDIN BINARY";
+     content, actor, translation_group, message_text) FROM STDIN BINARY";
 
 const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, at, actor, \
      category, status, trace) FROM STDIN BINARY";

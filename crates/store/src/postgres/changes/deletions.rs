@@ -39,7 +39,8 @@ async fn delete_planned(
     planned: &Planned,
     emulation: Option<Emulation>,
 ) -> Result<(), StoreError> {
-    let update = "UPDATE template SET claim = NULL, revision = $2, updated_at = $3 WHERE id = $1";
+    let update =
+        "UPDATE template SET unique_key = NULL, revision = $2, updated_at = $3 WHERE id = $1";
     let values: Values<'_> = &[&key(change.id.get()), &key(planned.revision()), &millis(change.at)];
     transaction.execute(update, values).await?;
     append_events(transaction, change, planned, None).await?;

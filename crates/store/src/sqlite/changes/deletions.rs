@@ -67,7 +67,7 @@ fn delete_planned(
     batch
         .connection()
         .prepare_cached(
-            "UPDATE template SET claim = NULL, revision = ?2, updated_at = ?3 WHERE id = ?1",
+            "UPDATE template SET unique_key = NULL, revision = ?2, updated_at = ?3 WHERE id = ?1",
         )?
         .execute([key(change.id.get()), key(planned.revision()), millis(change.at)])?;
     // The history of a damaged template stays recognisable as damaged.

@@ -37,9 +37,9 @@ pub(in crate::sqlite) struct Statements<'c> {
 impl<'c> Statements<'c> {
     pub(in crate::sqlite) fn prepare(connection: &'c Connection) -> Result<Self, StoreError> {
         let insert = connection.prepare_cached(
-            "INSERT INTO template (id, account_id, phone_id, claim, name, language, category, \
+            "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, category, \
              allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor, family, wording, checksum) \
+             updated_at, content, actor, translation_group, message_text, checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
              ?15, ?16)",
         )?;

@@ -194,7 +194,7 @@ impl LocalChange {
 
 /// The templates of a connected account that are approved, and that the mirror does not know, as an SQL
 /// condition: the account approved them itself.
-pub(crate) const OWN_APPROVALS: &str = "claim IS NOT NULL AND \
+pub(crate) const OWN_APPROVALS: &str = "unique_key IS NOT NULL AND \
      (status = 'APPROVED' OR live_version IS NOT NULL) AND NOT EXISTS (SELECT 1 \
      FROM upstream_template m WHERE m.account_id = template.account_id AND \
      m.template_id = template.id)";
