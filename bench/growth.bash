@@ -52,7 +52,7 @@ search_kib() {
     if [[ $store == sqlite ]]; then
         kib_of "$data/galley.db-search"
     else
-        run_sql "$database" "SELECT pg_total_relation_size('found_by') / 1024"
+        run_sql "$database" "SELECT pg_total_relation_size('search_index') / 1024"
     fi
 }
 

@@ -101,7 +101,7 @@ run_fill() {
         echo "  $((step_size * step)) templates: $(format_result <<<"$line" | sed 's/.*fill: //'), $(store_kib) KiB," \
             "$(($(store_kib) * 1024 / (step_size * step))) bytes per template"
     done
-    echo "  search index: $(run_sql "$database" 'SELECT sum(seq) FROM followed') events followed, $(search_kib) KiB"
+    echo "  search index: $(run_sql "$database" 'SELECT sum(indexed) FROM search_progress') events indexed, $(search_kib) KiB"
     stop
     store=sqlite
 }

@@ -83,7 +83,7 @@ fn large_store() -> TempDir {
     );
     rows(40, "upload_chunk (upload, place, bytes) SELECT n, 0, randomblob(262144) FROM n");
     rows(7, "former_webhook SELECT n FROM n");
-    rows(50, "counted SELECT n, n % 3, n, n FROM n");
+    rows(50, "rate_counter SELECT n, n % 3, n, n FROM n");
     rows(
         11_000,
         "delivery (webhook_id, seq, template_id, status, attempts) SELECT n % 7, n, 1, 'done', 1 FROM n",

@@ -236,7 +236,7 @@ CREATE TABLE idempotency (
 
 -- What rate limits count, for accounts that have them: creates (with template 0) and edits of
 -- APPROVED templates. No more rows are kept than the largest limit needs.
-CREATE TABLE counted (
+CREATE TABLE rate_counter (
     account_id  BIGINT NOT NULL,
     template_id BIGINT NOT NULL,
     seq         BIGINT NOT NULL,
@@ -245,16 +245,16 @@ CREATE TABLE counted (
 );
 
 -- The search index: the terms of each template.
-CREATE TABLE found_by (
+CREATE TABLE search_index (
     template_id BIGINT   PRIMARY KEY,
     words       TSVECTOR NOT NULL
 );
 
-CREATE INDEX found_by_words ON found_by USING gin (words);
+CREATE INDEX search_index_words ON search_index USING gin (words);
 
 -- Its progress in each account: the last event that is in it, and the last template of a scan of all
 -- templates; NULL: none is in progress.
-CREATE TABLE followed (
+CREATE TABLE search_progress (
     account_id BIGINT PRIMARY KEY,
     indexed    BIGINT NOT NULL,
     scanned    BIGINT
@@ -335,16 +335,16 @@ CREATE TABLE former_webhook (
 -- event of each template has it, so that they are delivered in order. `leased_until`: a worker is
 -- sending. `template_id` is 0 when the event is about none.
 CREATE TABLE delivery (
-    webhook_id   BIGINT  NOT NULL,
-    seq          BIGINT  NOT NULL,
-    template_id  BIGINT  NOT NULL,
-    due_at       BIGINT,
-    leased_until BIGINT,
-    attempted_at BIGINT,
-    attempts     INTEGER NOT NULL,
-    answer       INTEGER,
-    status       TEXT    NOT NULL,
-    failure      TEXT,
+    webhook_id      BIGINT  NOT NULL,
+    seq             BIGINT  NOT NULL,
+    template_id     BIGINT  NOT NULL,
+    due_at          BIGINT,
+    leased_until    BIGINT,
+    attempted_at    BIGINT,
+    attempts        INTEGER NOT NULL,
+    response_status INTEGER,
+    status          TEXT    NOT NULL,
+    failure         TEXT,
     PRIMARY KEY (webhook_id, seq)
 );
 
@@ -489,7 +489,7 @@ CREATE TABLE upstream (
     -- A webhook named a template that is not mirrored.
     sweep_wanted     BOOLEAN NOT NULL DEFAULT false,
     -- The number of the last sweep that reached the last page.
-    walked_sweep     BIGINT  NOT NULL DEFAULT 0,
+    complete_sweep   BIGINT  NOT NULL DEFAULT 0,
     -- When the last sweep ended, the last one that counted, and the last one of those that read
     -- components.
     sweep_ended_at   BIGINT,

@@ -265,7 +265,7 @@ INSERT INTO buffered_index (name, merged_id) VALUES ('template_name', 0), ('idem
 
 -- What rate limits count, for accounts that have them: creates (with template 0) and edits of
 -- APPROVED templates. No more rows are kept than the largest limit needs.
-CREATE TABLE counted (
+CREATE TABLE rate_counter (
     account_id  INTEGER NOT NULL,
     template_id INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
@@ -347,16 +347,16 @@ CREATE TABLE former_webhook (
 -- event of each template has it, so that they are delivered in order. `leased_until`: a worker is
 -- sending. `template_id` is 0 when the event is about none.
 CREATE TABLE delivery (
-    webhook_id   INTEGER NOT NULL,
-    seq          INTEGER NOT NULL,
-    template_id  INTEGER NOT NULL,
-    status       TEXT    NOT NULL,
-    attempts     INTEGER NOT NULL,
-    due_at       INTEGER,
-    leased_until INTEGER,
-    attempted_at INTEGER,
-    answer       INTEGER,
-    failure      TEXT,
+    webhook_id      INTEGER NOT NULL,
+    seq             INTEGER NOT NULL,
+    template_id     INTEGER NOT NULL,
+    status          TEXT    NOT NULL,
+    attempts        INTEGER NOT NULL,
+    due_at          INTEGER,
+    leased_until    INTEGER,
+    attempted_at    INTEGER,
+    response_status INTEGER,
+    failure         TEXT,
     PRIMARY KEY (webhook_id, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -501,7 +501,7 @@ CREATE TABLE upstream (
     -- A webhook named a template that is not mirrored.
     sweep_wanted     INTEGER NOT NULL DEFAULT 0,
     -- The number of the last sweep that reached the last page.
-    walked_sweep     INTEGER NOT NULL DEFAULT 0,
+    complete_sweep   INTEGER NOT NULL DEFAULT 0,
     -- When the last sweep ended, the last one that counted, and the last one of those that read
     -- components.
     sweep_ended_at   INTEGER,

@@ -207,7 +207,8 @@ pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
         attempts: attempt_count(row)?,
         attempted_at: row.optional_timestamp("attempted_at")?,
         due_at: row.optional_timestamp("due_at")?,
-        response_status: row.optional("answer", |status: i32| u16::try_from(status).ok())?,
+        response_status: row
+            .optional("response_status", |status: i32| u16::try_from(status).ok())?,
         failure: failure.or_else(|| kind.is_none().then(|| DAMAGED_EVENT.to_owned())),
     })
 }

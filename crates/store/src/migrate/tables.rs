@@ -176,7 +176,7 @@ pub(super) static TABLES: [Table; 27] = [
         1,
         &["key", "template_id", "created_at", "category", "status", "payload"],
     ),
-    Table::new("counted", 3, &["account_id", "template_id", "seq", "at"]),
+    Table::new("rate_counter", 3, &["account_id", "template_id", "seq", "at"]),
     Table::new(
         "webhook",
         1,
@@ -214,7 +214,7 @@ pub(super) static TABLES: [Table; 27] = [
             "leased_until",
             "attempted_at",
             "attempts",
-            "answer",
+            "response_status",
             "status",
             "failure",
         ],
@@ -312,7 +312,7 @@ pub(super) static TABLES: [Table; 27] = [
             "sweep_restarted",
             "sweep_generated",
             "sweep_idle",
-            "walked_sweep",
+            "complete_sweep",
             "sweep_wanted",
             "sweep_ended_at",
             "swept_at",
@@ -379,8 +379,8 @@ pub(super) static TABLES: [Table; 27] = [
 /// The tables that are not copied, and why.
 #[cfg(all(test, feature = "postgres-suite"))]
 const NOT_COPIED: [(&str, &str); 5] = [
-    ("found_by", "the search index, which the service rebuilds"),
-    ("followed", "the progress of the search index, set to rebuild it"),
+    ("search_index", "the search index, which the service rebuilds"),
+    ("search_progress", "the progress of the search index, set to rebuild it"),
     ("galley_schema", "the target's own schema version"),
     ("console_session", "sessions of the console, which end within hours"),
     ("console_link", "links to the console, which end within a minute"),

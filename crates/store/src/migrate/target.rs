@@ -183,7 +183,8 @@ impl Target {
         max_row_ids: &[(&'static Table, i64)],
     ) -> Result<(), MigrateError> {
         let open = self.client.transaction().await?;
-        open.batch_execute("INSERT INTO followed SELECT id, last_seq, 0 FROM account").await?;
+        open.batch_execute("INSERT INTO search_progress SELECT id, last_seq, 0 FROM account")
+            .await?;
         for (table, row_id) in max_row_ids.iter().filter(|(_, row_id)| *row_id > 0) {
             let set = "SELECT setval(pg_get_serial_sequence($1, $2)::regclass, $3)";
             open.query_one(set, &[&table.name, &table.generated_id, row_id]).await?;

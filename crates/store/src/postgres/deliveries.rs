@@ -130,7 +130,7 @@ async fn page(
     let status_filter = if query.status.is_some() { "d.status = $5" } else { "$5::text IS NULL" };
     let statement = format!(
         "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
-         d.answer, d.failure FROM delivery d JOIN event e ON e.account_id = $1 AND \
+         d.response_status, d.failure FROM delivery d JOIN event e ON e.account_id = $1 AND \
          e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 AND {status_filter} \
          ORDER BY d.seq DESC LIMIT $4"
     );

@@ -22,7 +22,7 @@ use crate::{
 /// The templates that accounts with limits (`$1`) have, and have created in the last hour: `$2` is
 /// the maximum number of creates, `$3` the start of the hour.
 pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM \
-     (SELECT at FROM counted WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
+     (SELECT at FROM rate_counter WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
      WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
      WHERE account_id = a.id AND unique_key IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
      FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
@@ -63,7 +63,7 @@ pub(super) async fn reached_by_edit(
     at: Timestamp,
 ) -> Result<Option<Limit>, StoreError> {
     let counter = RateCounter::of_edits(change);
-    let statement = "SELECT at FROM counted WHERE account_id = $1 AND template_id = $2 \
+    let statement = "SELECT at FROM rate_counter WHERE account_id = $1 AND template_id = $2 \
                      ORDER BY seq DESC LIMIT $3";
     let values: Values<'_> =
         &[&key(change.account.get()), &counter.template_key(), &counter.max_entries()];
@@ -87,7 +87,7 @@ pub(super) async fn delete_edit_counts(
     transaction: &Transaction,
     change: &TemplateChange,
 ) -> Result<(), StoreError> {
-    let delete = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2";
+    let delete = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2";
     let values: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];
     transaction.execute(delete, values).await.map(drop)
 }
@@ -100,10 +100,11 @@ async fn add(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let (account, template) = (key(counter.account.get()), counter.template_key());
-    let insert = "INSERT INTO counted (account_id, template_id, seq, at) VALUES ($1, $2, $3, $4)";
+    let insert =
+        "INSERT INTO rate_counter (account_id, template_id, seq, at) VALUES ($1, $2, $3, $4)";
     connection.execute(insert, &[&account, &template, &seq, &millis(at)]).await?;
-    let delete = "DELETE FROM counted WHERE account_id = $1 AND template_id = $2 AND seq <= \
-                  (SELECT seq FROM counted WHERE account_id = $1 AND template_id = $2 \
+    let delete = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2 AND seq <= \
+                  (SELECT seq FROM rate_counter WHERE account_id = $1 AND template_id = $2 \
                   ORDER BY seq DESC LIMIT 1 OFFSET $3)";
     connection.execute(delete, &[&account, &template, &counter.max_entries()]).await.map(drop)
 }

@@ -387,7 +387,7 @@ async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, Stor
     }
     // If at least half of the newest templates match, the maximum is reached among them. The index
     // would collect all matches of such a common word first.
-    let newest = "SELECT template_id FROM (SELECT template_id, words FROM found_by \
+    let newest = "SELECT template_id FROM (SELECT template_id, words FROM search_index \
                   ORDER BY template_id DESC LIMIT $10) AS newest \
                   WHERE words @@ (SELECT $9::text::tsquery)";
     let count = count_hits(connection, query, newest).await?;
@@ -395,7 +395,7 @@ async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, Stor
         return Ok(count);
     }
     let all =
-        "SELECT template_id FROM found_by WHERE words @@ (SELECT $9::text::tsquery) LIMIT $10";
+        "SELECT template_id FROM search_index WHERE words @@ (SELECT $9::text::tsquery) LIMIT $10";
     count_hits(connection, query, all).await
 }
 

@@ -98,7 +98,7 @@ impl SearchQuery {
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
              words @@ (SELECT $1::text::tsquery)) AS ids, CASE WHEN count(*) = $4 THEN {last}(template_id) \
-             END AS last FROM (SELECT template_id, words FROM found_by WHERE template_id > $2 AND \
+             END AS last FROM (SELECT template_id, words FROM search_index WHERE template_id > $2 AND \
              template_id < $3 ORDER BY template_id {order} LIMIT $4) AS near"
         );
         let (above, below) = range.bounds();
@@ -116,7 +116,7 @@ impl SearchQuery {
         wanted: usize,
     ) -> Result<Option<Vec<TemplateId>>, StoreError> {
         let statement = format!(
-            "WITH hit AS MATERIALIZED (SELECT template_id FROM found_by WHERE \
+            "WITH hit AS MATERIALIZED (SELECT template_id FROM search_index WHERE \
              words @@ (SELECT $1::text::tsquery) LIMIT $5) SELECT (SELECT count(*) FROM hit) AS hits, \
              ARRAY(SELECT template_id FROM hit WHERE template_id > $2 AND template_id < $3 \
              ORDER BY template_id {} LIMIT $4) AS ids",
@@ -141,8 +141,8 @@ impl SearchQuery {
         // OFFSET 0 keeps the subquery separate. Otherwise the planner would use the GIN index
         // again.
         let statement = format!(
-            "SELECT ARRAY(SELECT template_id FROM (SELECT template_id, words FROM found_by WHERE \
-             template_id > $2 AND template_id < $3 ORDER BY template_id {} OFFSET 0) AS walked \
+            "SELECT ARRAY(SELECT template_id FROM (SELECT template_id, words FROM search_index WHERE \
+             template_id > $2 AND template_id < $3 ORDER BY template_id {} OFFSET 0) AS scanned \
              WHERE words @@ (SELECT $1::text::tsquery) LIMIT $4) AS ids",
             range.order()
         );

@@ -66,7 +66,7 @@ pub(super) async fn update_index(
 ) -> Result<IndexProgress, StoreError> {
     let behind = transaction
         .query(
-            "SELECT a.id FROM account a LEFT JOIN followed f ON f.account_id = a.id \
+            "SELECT a.id FROM account a LEFT JOIN search_progress f ON f.account_id = a.id \
              WHERE a.last_seq > coalesce(f.indexed, 0) OR f.scanned IS NOT NULL \
              ORDER BY random() LIMIT $1",
             &[&CANDIDATE_ACCOUNTS],
@@ -103,11 +103,11 @@ async fn index_account(
     let account_key = key(account.get());
     transaction
         .execute(
-            "INSERT INTO followed (account_id, indexed) VALUES ($1, 0) ON CONFLICT DO NOTHING",
+            "INSERT INTO search_progress (account_id, indexed) VALUES ($1, 0) ON CONFLICT DO NOTHING",
             &[&account_key],
         )
         .await?;
-    let lock = "SELECT f.indexed, f.scanned, a.last_seq FROM followed f JOIN account a ON \
+    let lock = "SELECT f.indexed, f.scanned, a.last_seq FROM search_progress f JOIN account a ON \
                 a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
     let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
     let (from, scanned): (i64, Option<i64>) = (get(&row, "indexed")?, get(&row, "scanned")?);
@@ -142,15 +142,15 @@ async fn index_account(
         ids.extend(TemplateId::new(number(row, "template_id")?));
     }
     write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let update = "UPDATE followed SET indexed = $2 WHERE account_id = $1";
+    let update = "UPDATE search_progress SET indexed = $2 WHERE account_id = $1";
     transaction.execute(update, &[&account_key, &to]).await?;
     Ok(Some(events.len()))
 }
 
 /// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
 async fn begin_rebuild(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
-    let update = "UPDATE followed SET scanned = 0, indexed = (SELECT last_seq FROM account WHERE \
-                  id = $1) WHERE account_id = $1";
+    let update = "UPDATE search_progress SET scanned = 0, indexed = (SELECT last_seq FROM account \
+                  WHERE id = $1) WHERE account_id = $1";
     transaction.execute(update, &[&key(account.get())]).await?;
     Ok(0)
 }
@@ -173,7 +173,7 @@ async fn rebuild(
     let ids = ids?;
     write_entries(transaction, account, &ids).await?;
     let scanned = ids.last().map(|id| key(id.get()));
-    let update = "UPDATE followed SET scanned = $2 WHERE account_id = $1";
+    let update = "UPDATE search_progress SET scanned = $2 WHERE account_id = $1";
     transaction.execute(update, &[&key(account.get()), &scanned]).await?;
     Ok(ids.len())
 }
@@ -204,10 +204,10 @@ async fn write_entries(
             }
         }
     }
-    let delete = "DELETE FROM found_by WHERE template_id = ANY($1) AND template_id <> ALL($2)";
+    let delete = "DELETE FROM search_index WHERE template_id = ANY($1) AND template_id <> ALL($2)";
     let values: Values<'_> = &[&keys, &found];
     transaction.execute(delete, values).await?;
-    let insert = "INSERT INTO found_by SELECT id, words::tsvector \
+    let insert = "INSERT INTO search_index SELECT id, words::tsvector \
                   FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
                   ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
     transaction.execute(insert, &[&found, &vectors]).await.map(drop)

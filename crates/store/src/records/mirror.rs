@@ -119,7 +119,7 @@ pub struct MirrorCounts {
     pub gone: u64,
     /// Those of the present ones that the provider generated. They are neither drifted nor missing.
     pub generated: u64,
-    /// Those of the present ones that the last sweep which walked to the last page did not see, whatever
+    /// Those of the present ones that the last sweep which reached the last page did not see, whatever
     /// that sweep means, without those that are missing once too often.
     pub unseen: u64,
 }

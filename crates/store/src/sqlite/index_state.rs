@@ -55,10 +55,10 @@ pub(super) fn load(
 /// The last indexed event of an account, and the last scanned template during a scan.
 fn progress(index: &Connection, account: i64) -> Result<(i64, Option<i64>), StoreError> {
     let scanned = index
-        .prepare_cached("SELECT walked FROM progress")?
+        .prepare_cached("SELECT scanned FROM progress")?
         .query_row([], |row| row.get::<_, Option<i64>>(0))?;
     let indexed: Option<i64> = index
-        .prepare_cached("SELECT seq FROM followed WHERE account_id = ?1")?
+        .prepare_cached("SELECT seq FROM indexed_event WHERE account_id = ?1")?
         .query_row([account], |row| row.get(0))
         .optional()?;
     Ok((indexed.unwrap_or(0), scanned))

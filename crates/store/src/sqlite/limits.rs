@@ -50,7 +50,7 @@ pub(super) fn reached_by_create(
 ) -> Result<Option<Limit>, StoreError> {
     let counter = RateCounter::of_creates(account);
     let mut query = connection.prepare_cached(
-        "SELECT count(*) FROM (SELECT at FROM counted WHERE account_id = ?1 AND \
+        "SELECT count(*) FROM (SELECT at FROM rate_counter WHERE account_id = ?1 AND \
          template_id = ?2 ORDER BY seq DESC LIMIT ?3) WHERE at > ?4",
     )?;
     let (since, max_creates) = last_hour(at);
@@ -93,7 +93,7 @@ pub(super) fn reached_by_edit(
 ) -> Result<Option<Limit>, StoreError> {
     let counter = RateCounter::of_edits(change);
     let mut query = connection.prepare_cached(
-        "SELECT at FROM counted WHERE account_id = ?1 AND template_id = ?2 \
+        "SELECT at FROM rate_counter WHERE account_id = ?1 AND template_id = ?2 \
          ORDER BY seq DESC LIMIT ?3",
     )?;
     let values = [key(change.account.get()), counter.template_key(), counter.max_entries()];
@@ -117,7 +117,7 @@ pub(super) fn delete_edit_counts(
 ) -> Result<(), StoreError> {
     batch
         .connection()
-        .prepare_cached("DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2")?
+        .prepare_cached("DELETE FROM rate_counter WHERE account_id = ?1 AND template_id = ?2")?
         .execute([key(change.account.get()), key(change.id.get())])?;
     Ok(())
 }
@@ -128,11 +128,12 @@ fn add(batch: &mut Batch<'_>, counter: RateCounter, at: Timestamp) -> Result<(),
     let seq = key(batch.newest_seq(counter.account)?);
     let (account, template) = (key(counter.account.get()), counter.template_key());
     let connection = batch.connection();
-    let mut insert = connection.prepare_cached("INSERT INTO counted VALUES (?1, ?2, ?3, ?4)")?;
+    let mut insert =
+        connection.prepare_cached("INSERT INTO rate_counter VALUES (?1, ?2, ?3, ?4)")?;
     insert.execute([account, template, seq, millis(at)])?;
     let mut delete = connection.prepare_cached(
-        "DELETE FROM counted WHERE account_id = ?1 AND template_id = ?2 AND seq <= \
-         (SELECT seq FROM counted WHERE account_id = ?1 AND template_id = ?2 \
+        "DELETE FROM rate_counter WHERE account_id = ?1 AND template_id = ?2 AND seq <= \
+         (SELECT seq FROM rate_counter WHERE account_id = ?1 AND template_id = ?2 \
          ORDER BY seq DESC LIMIT 1 OFFSET ?3)",
     )?;
     delete.execute([account, template, counter.max_entries()])?;

@@ -17,19 +17,19 @@ use crate::{
 
 /// The version of the index layout and of the terms in it. A file with another version is rebuilt
 /// in the background.
-pub(super) const LAYOUT: i64 = 4;
+pub(super) const LAYOUT: i64 = 5;
 
 /// One index contains the terms of all accounts, each prefixed with eleven characters for its
 /// account. FTS5 indexes prefixes of up to three letters of a word; `vocabulary` lists all terms,
-/// for longer prefixes. `followed` is the last indexed event of each account, `walked` the last
-/// template indexed by the initial scan.
+/// for longer prefixes. `indexed_event` has the last indexed event of each account, `progress`
+/// the last template indexed by the initial scan.
 pub(super) const TABLES: &str = "
     CREATE VIRTUAL TABLE word USING fts5 (words, content = '', contentless_delete = 1,
         detail = none, prefix = '12 13 14', tokenize = 'ascii');
     CREATE TABLE vocabulary (word TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-    CREATE TABLE progress (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), walked INTEGER) STRICT;
+    CREATE TABLE progress (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), scanned INTEGER) STRICT;
     INSERT INTO progress VALUES (1, 0);
-    CREATE TABLE followed (account_id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
+    CREATE TABLE indexed_event (account_id INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
         template_id INTEGER) STRICT;
 ";
 

@@ -102,7 +102,7 @@ impl SearchIndexer {
         let snapshot = self.store.unchecked_transaction()?;
         let index = self.index.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let scanned: Option<i64> =
-            index.query_row("SELECT walked FROM progress", [], |row| row.get(0))?;
+            index.query_row("SELECT scanned FROM progress", [], |row| row.get(0))?;
         let mut batch = IndexBatch {
             index: &index,
             store: &snapshot,
@@ -128,8 +128,8 @@ struct IndexBatch<'s> {
 
 /// Whether the index contains events that the store does not: the store was restored from a backup.
 fn is_ahead_of_store(index: &Connection, store: &Connection) -> Result<bool, StoreError> {
-    let mut followed = index.prepare("SELECT account_id, seq, template_id FROM followed")?;
-    let mut rows = followed.query([])?;
+    let mut indexed = index.prepare("SELECT account_id, seq, template_id FROM indexed_event")?;
+    let mut rows = indexed.query([])?;
     while let Some(row) = rows.next()? {
         let (account, seq, template): (i64, i64, Option<i64>) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -154,7 +154,7 @@ fn is_ahead_of_store(index: &Connection, store: &Connection) -> Result<bool, Sto
 fn clear(index: &Connection) -> Result<(), StoreError> {
     index.execute_batch(
         "BEGIN IMMEDIATE; DROP TABLE IF EXISTS vocabulary; DROP TABLE IF EXISTS word; \
-         DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS followed;",
+         DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS indexed_event;",
     )?;
     index.execute_batch(search::TABLES)?;
     index.pragma_update(None, "user_version", search::LAYOUT)?;
@@ -191,7 +191,7 @@ impl IndexBatch<'_> {
             (count, last) = (count + 1, Some(key(id.get())));
         }
         self.index
-            .prepare_cached("UPDATE progress SET walked = ?1")?
+            .prepare_cached("UPDATE progress SET scanned = ?1")?
             .execute([last.filter(|_| count == BATCH_SIZE)])?;
         Ok(count)
     }
@@ -207,14 +207,14 @@ impl IndexBatch<'_> {
         let mut rows = accounts.query([first, last])?;
         while let Some(row) = rows.next()? {
             let (account, last): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let followed: Option<i64> = self
+            let indexed: Option<i64> = self
                 .index
-                .prepare_cached("SELECT seq FROM followed WHERE account_id = ?1")?
+                .prepare_cached("SELECT seq FROM indexed_event WHERE account_id = ?1")?
                 .query_row([account], |row| row.get(0))
                 .optional()?;
-            let followed = followed.unwrap_or(0);
-            if followed < last {
-                behind.push((account, followed, last));
+            let indexed = indexed.unwrap_or(0);
+            if indexed < last {
+                behind.push((account, indexed, last));
             }
         }
         // Start after the account that was indexed last, so that no account starves.
@@ -225,7 +225,7 @@ impl IndexBatch<'_> {
         for (account, from, last) in behind.into_iter().take(BATCH_SIZE) {
             let Some(to) = self.follow_account(account, from, share)? else {
                 // Retention deleted events before they were indexed: scan all templates again.
-                self.index.execute("UPDATE progress SET walked = 0", [])?;
+                self.index.execute("UPDATE progress SET scanned = 0", [])?;
                 return Ok((seen, true));
             };
             seen += usize::try_from(to - from).unwrap_or(0);
@@ -270,7 +270,7 @@ impl IndexBatch<'_> {
     /// Saves the last indexed event of an account.
     fn save_cursor(&self, account: i64, seq: i64, template: Option<i64>) -> Result<(), StoreError> {
         self.index
-            .prepare_cached("INSERT OR REPLACE INTO followed VALUES (?1, ?2, ?3)")?
+            .prepare_cached("INSERT OR REPLACE INTO indexed_event VALUES (?1, ?2, ?3)")?
             .execute(params![account, seq, template])?;
         Ok(())
     }

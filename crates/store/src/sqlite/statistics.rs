@@ -145,11 +145,11 @@ fn search(store: &Connection, index: Option<&Connection>) -> Result<SearchStatis
 
 /// The last indexed event of each account, and whether all templates are scanned.
 fn index_progress(index: &Connection) -> Result<(HashMap<i64, i64>, bool), StoreError> {
-    let walked: Option<i64> =
-        index.prepare_cached("SELECT walked FROM progress")?.query_row([], |row| row.get(0))?;
-    let mut followed = index.prepare_cached("SELECT account_id, seq FROM followed")?;
-    let indexed = followed.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok((indexed.collect::<Result<_, _>>()?, walked.is_some()))
+    let scanned: Option<i64> =
+        index.prepare_cached("SELECT scanned FROM progress")?.query_row([], |row| row.get(0))?;
+    let mut events = index.prepare_cached("SELECT account_id, seq FROM indexed_event")?;
+    let indexed = events.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((indexed.collect::<Result<_, _>>()?, scanned.is_some()))
 }
 
 fn upstream(store: &Connection) -> Result<UpstreamStatistics, StoreError> {

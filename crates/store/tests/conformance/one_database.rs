@@ -55,8 +55,8 @@ async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     // Another instance has indexed all three and is about to commit.
     let (mut other, observer) = (client(&address).await, client(&address).await);
     let open = other.transaction().await.unwrap();
-    let followed = format!("INSERT INTO followed VALUES ({account}, 3, NULL)");
-    open.batch_execute(&followed).await.unwrap();
+    let progress = format!("INSERT INTO search_progress VALUES ({account}, 3, NULL)");
+    open.batch_execute(&progress).await.unwrap();
     let indexing = tokio::spawn({
         let store = Arc::clone(&store);
         async move { store.update_search_index().await.unwrap() }
@@ -64,13 +64,13 @@ async fn an_account_that_another_instance_has_just_indexed_is_not_rescanned() {
     wait_for_blocked_statement(&observer).await;
     open.commit().await.unwrap();
     assert_eq!(indexing.await.unwrap(), IndexProgress { processed: 0, has_more: false });
-    let scans = "SELECT count(*) FROM followed WHERE scanned IS NOT NULL";
+    let scans = "SELECT count(*) FROM search_progress WHERE scanned IS NOT NULL";
     assert_eq!(query_number(&observer, scans).await, 0);
     // If events are deleted before they are indexed, all templates are scanned again.
-    let delete_events = "UPDATE followed SET indexed = 0; DELETE FROM event";
+    let delete_events = "UPDATE search_progress SET indexed = 0; DELETE FROM event";
     observer.batch_execute(delete_events).await.unwrap();
     update_index(&store).await;
-    assert_eq!(query_number(&observer, "SELECT count(*) FROM found_by").await, 3);
+    assert_eq!(query_number(&observer, "SELECT count(*) FROM search_index").await, 3);
 }
 
 #[tokio::test]
@@ -83,9 +83,9 @@ async fn a_search_waits_while_another_instance_indexes_its_account() {
     create(&store, new(account, "second")).await;
     let mut other = client(&address).await;
     let open = other.transaction().await.unwrap();
-    open.batch_execute("SELECT FROM followed FOR UPDATE").await.unwrap();
+    open.batch_execute("SELECT FROM search_progress FOR UPDATE").await.unwrap();
     assert_eq!(store.index_account(account, 2).await.unwrap(), IndexStep::Blocked);
-    open.batch_execute("UPDATE followed SET indexed = 2").await.unwrap();
+    open.batch_execute("UPDATE search_progress SET indexed = 2").await.unwrap();
     open.commit().await.unwrap();
     assert_eq!(store.index_account(account, 2).await.unwrap(), IndexStep::CaughtUp);
 }
@@ -169,11 +169,11 @@ async fn insert_templates(client: &Client, account: AccountId) {
          SELECT id - i, account_id, version, live_version, revision, created_at, updated_at, actor, \
          allow_category_change, decode(md5(i::text), 'hex'), 't' || i, language, category, status, \
          content FROM template, generate_series(1, 43000) AS i WHERE account_id = {account}; \
-         INSERT INTO found_by SELECT template_id - i, array_to_tsvector(ARRAY[owner || 'common'] || \
+         INSERT INTO search_index SELECT template_id - i, array_to_tsvector(ARRAY[owner || 'common'] || \
          CASE WHEN i > 22500 THEN ARRAY[owner || 'old'] ELSE '{{}}' END || \
          CASE WHEN i % 100 = 0 THEN ARRAY[owner || 'medium'] ELSE '{{}}' END || \
          CASE WHEN i % 10000 = 0 THEN ARRAY[owner || 'rare'] ELSE '{{}}' END) \
-         FROM (SELECT template_id, left((tsvector_to_array(words))[1], 11) AS owner FROM found_by) \
+         FROM (SELECT template_id, left((tsvector_to_array(words))[1], 11) AS owner FROM search_index) \
          AS seed, generate_series(1, 43000) AS i"
     );
     client.batch_execute(&insert).await.unwrap();
@@ -329,7 +329,7 @@ async fn a_search_in_a_large_account_reads_only_the_matching_templates() {
         .batch_execute(&format!(
             "INSERT INTO template (id, unique_key, {template}) SELECT id + n, decode(md5(n::text), 'hex'), \
              {template} FROM template, generate_series(1, 6000) AS n WHERE name = 'one'; \
-             INSERT INTO found_by SELECT template_id + n, words FROM found_by, \
+             INSERT INTO search_index SELECT template_id + n, words FROM search_index, \
              generate_series(1, 6000) AS n; \
              UPDATE template SET account_id = account_id + id WHERE (id - {first}) % 2 = 1; ANALYZE"
         ))

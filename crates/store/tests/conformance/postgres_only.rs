@@ -98,7 +98,7 @@ async fn searches_of_an_account_do_not_delay_lists_and_events_of_another() {
     create(&store, new(mine, "mine")).await;
     create(&store, new(theirs, "theirs")).await;
     // Searches do not end while the index is locked.
-    client.batch_execute("BEGIN; LOCK TABLE found_by IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    client.batch_execute("BEGIN; LOCK TABLE search_index IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let mut searches = tokio::task::JoinSet::new();
     for _ in 0..32 {
         let store = Arc::clone(&store);

@@ -399,12 +399,12 @@ async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
         create(&store, new(unlimited, &format!("unlimited{index}"))).await;
         create(&store, NewTemplate { at, ..new(limited, &format!("limited{index}")) }).await;
     }
-    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM rate_counter"), MAX_CREATES_PER_HOUR);
     let id = store.name_conflict(limited, "limited0").await.unwrap().unwrap().existing_id.unwrap();
     done(store.edit_template(change(limited, id), body_edit(1)).await.unwrap());
-    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR + 1);
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM rate_counter"), MAX_CREATES_PER_HOUR + 1);
     done(store.delete_template(change(limited, id)).await.unwrap());
-    assert_eq!(query_number(&dir, "SELECT count(*) FROM counted"), MAX_CREATES_PER_HOUR);
+    assert_eq!(query_number(&dir, "SELECT count(*) FROM rate_counter"), MAX_CREATES_PER_HOUR);
 }
 
 #[tokio::test]

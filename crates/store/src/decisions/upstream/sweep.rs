@@ -13,11 +13,11 @@ use crate::{
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(crate) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 
-/// The rows that the last sweep which has walked to the last page did not see, as an SQL condition; `$1`
+/// The rows that the last sweep which has reached the last page did not see, as an SQL condition; `$1`
 /// is the account. Neither generated templates, which come and go, nor missing ones, which are read, are
 /// among them.
 pub(crate) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND missing < 2 AND \
-     coalesce(source, '') <> 'AUTO_GENERATED' AND sweep < (SELECT u.walked_sweep \
+     coalesce(source, '') <> 'AUTO_GENERATED' AND sweep < (SELECT u.complete_sweep \
      FROM upstream u WHERE u.account_id = $1)";
 
 /// Counts the rows that a read saw during the sweep `$1` of the account `$2`, which began at `$3`, as
@@ -133,8 +133,8 @@ pub(crate) struct FinishedSweep {
     pub(crate) is_newly_suspicious: bool,
     /// Whether it read all templates with components.
     pub(crate) has_read_all: bool,
-    /// Whether it walked to the last page, so that generated templates that it did not see are removed.
-    pub(crate) is_walked: bool,
+    /// Whether it reached the last page, so that generated templates that it did not see are removed.
+    pub(crate) is_complete: bool,
 }
 
 impl FinishedSweep {
@@ -145,8 +145,8 @@ impl FinishedSweep {
 
     pub(crate) fn new(connection: &UpstreamConnection, sweep: &Sweep, counts: SweptCounts) -> Self {
         let SweptCounts { known, missing } = counts;
-        let is_walked = sweep.position == SweepPosition::End;
-        let failed = sweep.progress.failed || !is_walked;
+        let is_complete = sweep.position == SweepPosition::End;
+        let failed = sweep.progress.failed || !is_complete;
         let progress = SweepProgress { failed, ..sweep.progress };
         let verdict = sweep::verdict(known, missing, progress);
         let was_suspicious = connection.suspicious_at.is_some();
@@ -165,7 +165,7 @@ impl FinishedSweep {
             counts_missing: is_counted && !was_suspicious,
             is_newly_suspicious: is_suspicious && !was_suspicious,
             has_read_all: is_counted && sweep.full,
-            is_walked,
+            is_complete,
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) const LEASED: &str = concat!(
 );
 
 const RECORD: &str = "UPDATE delivery SET status = $4, attempts = attempts + 1, due_at = $5, \
-     leased_until = NULL, attempted_at = $6, answer = $7, failure = $8 \
+     leased_until = NULL, attempted_at = $6, response_status = $7, failure = $8 \
      WHERE webhook_id = $1 AND seq = $2 AND leased_until = $3";
 
 /// Makes the first pending event of a template due now.

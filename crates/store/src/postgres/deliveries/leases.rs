@@ -84,7 +84,7 @@ const ENQUEUE: &str = "INSERT INTO delivery (webhook_id, seq, template_id, statu
      due_at) SELECT $1, seq, template_id, 'waiting', 0, due_at \
      FROM unnest($2::int8[], $3::int8[], $4::int8[]) AS new (seq, template_id, due_at) \
      ON CONFLICT (webhook_id, seq) DO UPDATE SET status = 'waiting', attempts = 0, \
-     due_at = excluded.due_at, leased_until = NULL, answer = NULL, failure = NULL \
+     due_at = excluded.due_at, leased_until = NULL, response_status = NULL, failure = NULL \
      WHERE delivery.status <> 'waiting'";
 
 /// A delivery to lease.

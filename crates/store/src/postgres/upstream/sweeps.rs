@@ -102,7 +102,7 @@ pub(super) async fn finish(
     let counts = transaction.query_one(&count_swept(), values).await?;
     let counts = counts.as_ref().map(SweptCounts::read).transpose()?.unwrap_or_default();
     let finished = FinishedSweep::new(&connected, &sweep, counts);
-    if finished.is_walked {
+    if finished.is_complete {
         transaction.execute(FORGET_GENERATED, values).await?;
     }
     if finished.counts_missing {
@@ -112,7 +112,7 @@ pub(super) async fn finish(
                   sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
                   read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
                   suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
-                  walked_sweep = CASE WHEN $6 THEN sweep ELSE walked_sweep END \
+                  complete_sweep = CASE WHEN $6 THEN sweep ELSE complete_sweep END \
                   WHERE account_id = $1";
     let values: Values<'_> = &[
         &own,
@@ -120,7 +120,7 @@ pub(super) async fn finish(
         &finished.is_counted(),
         &finished.has_read_all,
         &finished.is_newly_suspicious,
-        &finished.is_walked,
+        &finished.is_complete,
     ];
     transaction.execute(update, values).await?;
     if finished.is_newly_suspicious {

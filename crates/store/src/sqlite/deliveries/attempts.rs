@@ -60,7 +60,7 @@ fn update_delivery(
 ) -> Result<Option<i64>, StoreError> {
     let mut update = connection.prepare_cached(
         "UPDATE delivery SET status = ?4, attempts = attempts + 1, due_at = ?5, \
-         leased_until = NULL, attempted_at = ?6, answer = ?7, failure = ?8 \
+         leased_until = NULL, attempted_at = ?6, response_status = ?7, failure = ?8 \
          WHERE webhook_id = ?1 AND seq = ?2 AND leased_until = ?3 RETURNING template_id",
     )?;
     let values = params![

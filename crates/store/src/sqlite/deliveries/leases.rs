@@ -173,7 +173,7 @@ fn enqueue(
         "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, due_at) \
          VALUES (?1, ?2, ?3, 'waiting', 0, ?4) \
          ON CONFLICT (webhook_id, seq) DO UPDATE SET status = 'waiting', attempts = 0, \
-         due_at = excluded.due_at, leased_until = NULL, answer = NULL, failure = NULL \
+         due_at = excluded.due_at, leased_until = NULL, response_status = NULL, failure = NULL \
          WHERE status <> 'waiting'",
     )?;
     for NewDelivery { seq, template, due_at } in new {

@@ -107,7 +107,7 @@ pub(super) fn finish(
         rows.next()?.map(SweptCounts::read).transpose()?.unwrap_or_default()
     };
     let finished = FinishedSweep::new(&connected, &sweep, counts);
-    if finished.is_walked {
+    if finished.is_complete {
         connection.prepare_cached(FORGET_GENERATED)?.execute([own, number])?;
     }
     if finished.counts_missing {
@@ -118,7 +118,7 @@ pub(super) fn finish(
             "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, sweep_ended_at = ?2, \
              swept_at = iif(?3, ?2, swept_at), read_all_at = iif(?4, ?2, read_all_at), \
              suspicious_at = iif(?5, ?2, suspicious_at), \
-             walked_sweep = iif(?6, sweep, walked_sweep) WHERE account_id = ?1",
+             complete_sweep = iif(?6, sweep, complete_sweep) WHERE account_id = ?1",
         )?
         .execute(params![
             own,
@@ -126,7 +126,7 @@ pub(super) fn finish(
             finished.is_counted(),
             finished.has_read_all,
             finished.is_newly_suspicious,
-            finished.is_walked,
+            finished.is_complete,
         ])?;
     if finished.is_newly_suspicious {
         let event = (EventType::UpstreamDegraded, SUSPICIOUS);
