@@ -1,9 +1,11 @@
 //! Copies a store from a SQLite file into an empty PostgreSQL database, from a snapshot of the
-//! file, and compares both afterwards. The target records the progress in the same transactions as
+//! file, and compares both afterwards. The schemas of both say which tables and columns there are;
+//! `rules.rs` says what they do not. The target records the progress in the same transactions as
 //! the rows, so an interrupted migration continues where it stopped.
 
 mod cell;
 mod compare;
+mod rules;
 mod source;
 mod tables;
 mod target;
@@ -16,7 +18,7 @@ use crate::{StoreError, postgres::PostgresAddress};
 use cell::InvalidCell;
 pub use compare::{Comparison, TableChecksum};
 use source::Source;
-use tables::TABLES;
+use tables::{SchemaMismatch, Table};
 use target::Target;
 
 /// Number of batches that are read ahead of the writes.
@@ -33,11 +35,11 @@ pub enum MigrationPhase {
 
 /// The progress of a migration.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'t> {
     /// The current phase.
     pub phase: MigrationPhase,
     /// The current table.
-    pub table: &'static str,
+    pub table: &'t str,
     /// Number of rows done in all tables, including earlier runs.
     pub rows: u64,
     /// Total number of rows.
@@ -63,22 +65,25 @@ pub enum MigrateError {
     /// The PostgreSQL database cannot be used or written to.
     #[error("the target cannot be written")]
     Target(#[source] StoreError),
+    /// The databases have different tables.
+    #[error("the schemas of source and target differ, nothing was copied")]
+    Schema(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// PostgreSQL cannot store a value.
     #[error("cannot copy column {column} of table {table}, row {row}")]
     InvalidValue {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The key of the row.
         row: String,
         /// The column.
-        column: &'static str,
+        column: String,
         /// Why PostgreSQL cannot store it.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The target has data.
     #[error("the target is not empty (its table {0} has rows): use a new database")]
-    NotEmpty(&'static str),
+    NotEmpty(String),
     /// The target cannot store every text.
     #[error(
         "the target has the encoding {0}: create the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0)"
@@ -94,6 +99,12 @@ pub enum MigrateError {
         "another migration is writing to the same target: wait until it has ended, then run the command again"
     )]
     Concurrent,
+}
+
+impl From<SchemaMismatch> for MigrateError {
+    fn from(error: SchemaMismatch) -> Self {
+        Self::Schema(error.into())
+    }
 }
 
 impl From<rusqlite::Error> for MigrateError {
@@ -113,31 +124,44 @@ impl From<tokio_postgres::Error> for MigrateError {
 pub async fn migrate(
     from: &Path,
     to: &PostgresAddress,
-    mut report: impl FnMut(Progress),
+    mut report: impl FnMut(Progress<'_>),
 ) -> Result<Vec<Comparison>, MigrateError> {
     let path = from.to_owned();
-    let (source, overview) = run_blocking(move || {
+    let (source, schema) = run_blocking(move || {
         let source = Source::open(&path)?;
-        let overview = source.overview()?;
-        Ok((source, overview))
+        let schema = source.schema()?;
+        Ok((source, schema))
     })
     .await?;
-    let mut target = Target::open(to, &overview.fingerprint).await?;
-    let source = copy(source, &mut target, overview.rows, &mut report).await?;
+    let mut target = Target::connect(to).await?;
+    let tables: Arc<[Table]> = tables::to_copy(schema, target.schema().await?)?.into();
+    let (source, overview) = run_blocking({
+        let tables = Arc::clone(&tables);
+        move || {
+            let overview = source.overview(&tables)?;
+            Ok((source, overview))
+        }
+    })
+    .await?;
+    target.mark(&tables, &overview.fingerprint).await?;
+    let source = copy(source, &mut target, &tables, overview.rows, &mut report).await?;
     let mut compared_rows = 0;
-    let reading = spawn_blocking(move || source.checksums());
+    let reading = spawn_blocking({
+        let tables = Arc::clone(&tables);
+        move || source.checksums(&tables)
+    });
     let target_checksums = target
-        .checksums(|table, rows| {
+        .checksums(&tables, |table, rows| {
             compared_rows += rows;
             let (phase, total) = (MigrationPhase::Comparing, overview.rows);
             report(Progress { phase, table, rows: compared_rows, total });
         })
         .await?;
     let source_checksums = reading.await.map_err(task_failed)??;
-    let compared: Vec<Comparison> = TABLES
+    let compared: Vec<Comparison> = tables
         .iter()
         .zip(source_checksums.into_iter().zip(target_checksums))
-        .map(|(table, (source, target))| Comparison { table: table.name, source, target })
+        .map(|(table, (source, target))| Comparison { table: table.name.clone(), source, target })
         .collect();
     if compared.iter().all(Comparison::is_match) {
         target.complete(&overview.max_row_ids).await?;
@@ -149,23 +173,24 @@ pub async fn migrate(
 async fn copy(
     mut source: Source,
     target: &mut Target,
+    tables: &Arc<[Table]>,
     total: u64,
-    report: &mut impl FnMut(Progress),
+    report: &mut impl FnMut(Progress<'_>),
 ) -> Result<Source, MigrateError> {
     let mut rows = target.rows();
-    for table in &TABLES {
+    for (index, table) in tables.iter().enumerate() {
         let phase = MigrationPhase::Copying;
-        let mut report_rows = |rows| report(Progress { phase, table: table.name, rows, total });
-        let types = target.types(table).await?;
+        let mut report_rows = |rows| report(Progress { phase, table: &table.name, rows, total });
         let after = target.last_key(table)?;
         let (send, mut batches) = mpsc::channel(READ_AHEAD_BATCHES);
+        let read_tables = Arc::clone(tables);
         let reading = spawn_blocking(move || {
-            let read =
-                source.batches(table, after.as_deref(), |batch| send.blocking_send(batch).is_ok());
+            let take = |batch| send.blocking_send(batch).is_ok();
+            let read = source.batches(&read_tables[index], after.as_deref(), take);
             (source, read)
         });
         while let Some(batch) = batches.recv().await {
-            target.append(table, &types, &batch).await?;
+            target.append(table, &batch).await?;
             rows += batch.len() as u64;
             report_rows(rows);
         }

@@ -46,7 +46,7 @@ pub(super) async fn migrate(
         anyhow::Error::new(error).context(format!("{from} was not copied to {to}{advice}"))
     })?;
     print_comparison(&compared, json);
-    let different = compared.iter().filter(|it| !it.is_match()).map(|it| it.table);
+    let different = compared.iter().filter(|it| !it.is_match()).map(|it| &*it.table);
     let different: Vec<&str> = different.collect();
     if !different.is_empty() {
         bail!(
@@ -68,7 +68,7 @@ fn print_comparison(compared: &[Comparison], json: bool) {
     let verdict = |same: bool| if same { "same" } else { "DIFFERENT" };
     let rows = compared.iter().map(|it| {
         vec![
-            it.table.into(),
+            it.table.clone().into(),
             it.source.rows.into(),
             it.target.rows.into(),
             it.source.to_string().into(),
@@ -84,7 +84,7 @@ fn print_comparison(compared: &[Comparison], json: bool) {
 /// Progress output: a bar on a terminal, otherwise one line per table.
 struct ProgressDisplay {
     line: ProgressLine,
-    at: Option<(MigrationPhase, &'static str)>,
+    at: Option<(MigrationPhase, String)>,
 }
 
 impl ProgressDisplay {
@@ -92,9 +92,9 @@ impl ProgressDisplay {
         Self { line: ProgressLine::start("opening both stores"), at: None }
     }
 
-    fn update(&mut self, progress: Progress) {
+    fn update(&mut self, progress: Progress<'_>) {
         let Progress { phase, table, rows, total } = progress;
-        let before = self.at.replace((phase, table));
+        let before = self.at.replace((phase, table.to_owned()));
         let action = match phase {
             MigrationPhase::Copying => "copying",
             MigrationPhase::Comparing => "comparing",

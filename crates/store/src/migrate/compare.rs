@@ -25,7 +25,7 @@ impl fmt::Display for TableChecksum {
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The table.
-    pub table: &'static str,
+    pub table: String,
     /// In the SQLite file.
     pub source: TableChecksum,
     /// In the PostgreSQL database.

@@ -9,7 +9,8 @@ use super::{
     InvalidCell, MigrateError, TableChecksum,
     cell::Cell,
     compare::ChecksumBuilder,
-    tables::{TABLES, Table},
+    rules::{DISPLAY_TEXTS, FINGERPRINTED_TABLES},
+    tables::{SourceSchema, Table},
 };
 use crate::sqlite::{checksum, connection};
 
@@ -18,25 +19,6 @@ const MAX_BATCH_ROWS: usize = 5_000;
 
 /// Approximate maximum size of a batch.
 const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
-
-/// Small tables that change with every relevant write. The fingerprint covers all their rows; of
-/// the other tables it covers the number of rows.
-const FINGERPRINTED_TABLES: [&str; 10] = [
-    "account",
-    "credential",
-    "credential_epoch",
-    "webhook",
-    "emulator_clock",
-    "review_rules",
-    "emulated_app",
-    "fault",
-    "status_cursor",
-    "upstream",
-];
-
-/// Texts that are only displayed. `_` replaces U+0000 in them, which PostgreSQL cannot store; the
-/// length stays the same.
-const DISPLAY_TEXTS: [(&str, &str); 1] = [("upload", "file_name")];
 
 /// The file, in a transaction with a snapshot.
 pub(super) struct Source {
@@ -50,7 +32,14 @@ pub(super) struct Overview {
     /// Identifies this state of this file.
     pub(super) fingerprint: Vec<u8>,
     /// The highest row id that each table with generated ids has ever assigned.
-    pub(super) max_row_ids: Vec<(&'static Table, i64)>,
+    pub(super) max_row_ids: Vec<MaxRowId>,
+}
+
+/// The highest row id that a table has ever assigned.
+pub(super) struct MaxRowId {
+    pub(super) table: String,
+    pub(super) column: String,
+    pub(super) id: i64,
 }
 
 impl Source {
@@ -62,23 +51,38 @@ impl Source {
         }
     }
 
-    pub(super) fn overview(&self) -> Result<Overview, MigrateError> {
+    /// The stored columns of all tables. Generated columns are not stored.
+    pub(super) fn schema(&self) -> Result<SourceSchema, MigrateError> {
+        let mut query = self.connection.prepare(
+            "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_xinfo(t.name) c \
+             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND c.hidden = 0",
+        )?;
+        let mut rows = query.query([])?;
+        let mut schema = SourceSchema::new();
+        while let Some(row) = rows.next()? {
+            schema.entry(row.get(0)?).or_default().insert(row.get(1)?, row.get(2)?);
+        }
+        Ok(schema)
+    }
+
+    pub(super) fn overview(&self, tables: &[Table]) -> Result<Overview, MigrateError> {
         let (mut rows, mut digest, mut max_row_ids) = (0, Sha256::new(), Vec::new());
-        for table in &TABLES {
+        for table in tables {
             let count: i64 = self.query_number(&format!("SELECT count(*) FROM {}", table.name))?;
             rows += count.unsigned_abs();
             digest.update(format!("{} {count} ", table.name));
-            if FINGERPRINTED_TABLES.contains(&table.name) {
+            if FINGERPRINTED_TABLES.contains(&&*table.name) {
                 digest.update(self.checksum(table)?.to_string());
             }
-            if let Some(column) = table.generated_id {
+            if let Some(column) = &table.generated_id {
                 // Include deleted rows: their ids are not assigned again.
                 let query = format!(
                     "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = '{0}'), 0), \
                      coalesce((SELECT max({column}) FROM {0}), 0))",
                     table.name
                 );
-                max_row_ids.push((table, self.query_number(&query)?));
+                let (table, column) = (table.name.clone(), column.clone());
+                max_row_ids.push(MaxRowId { table, column, id: self.query_number(&query)? });
             }
         }
         Ok(Overview { rows, fingerprint: digest.finalize().to_vec(), max_row_ids })
@@ -91,7 +95,7 @@ impl Source {
     /// Passes all rows after a key to `take`, in batches, until it returns `false`.
     pub(super) fn batches(
         &self,
-        table: &'static Table,
+        table: &Table,
         after: Option<&[Cell]>,
         mut take: impl FnMut(Vec<Vec<Cell>>) -> bool,
     ) -> Result<(), MigrateError> {
@@ -112,11 +116,11 @@ impl Source {
     }
 
     /// The checksums of all tables.
-    pub(super) fn checksums(&self) -> Result<Vec<TableChecksum>, MigrateError> {
-        TABLES.iter().map(|table| self.checksum(table)).collect()
+    pub(super) fn checksums(&self, tables: &[Table]) -> Result<Vec<TableChecksum>, MigrateError> {
+        tables.iter().map(|table| self.checksum(table)).collect()
     }
 
-    fn checksum(&self, table: &'static Table) -> Result<TableChecksum, MigrateError> {
+    fn checksum(&self, table: &Table) -> Result<TableChecksum, MigrateError> {
         let mut checksum = ChecksumBuilder::default();
         self.for_each_row(table, None, |row| {
             checksum.add(row);
@@ -128,7 +132,7 @@ impl Source {
     /// Passes every row after a key to `take`, in key order, until it returns `false`.
     fn for_each_row(
         &self,
-        table: &'static Table,
+        table: &Table,
         after: Option<&[Cell]>,
         mut take: impl FnMut(Vec<Cell>) -> bool,
     ) -> Result<(), MigrateError> {
@@ -149,13 +153,13 @@ impl Source {
     }
 }
 
-fn cells(table: &'static Table, row: &Row<'_>) -> Result<Vec<Cell>, MigrateError> {
+fn cells(table: &Table, row: &Row<'_>) -> Result<Vec<Cell>, MigrateError> {
     let mut cells = Vec::with_capacity(table.columns.len());
-    for (index, column) in table.columns.iter().enumerate() {
+    for (index, column) in table.columns.iter().map(|it| &it.name).enumerate() {
         let value = row.get_ref(index)?;
         let cell = match (Cell::read(value), value) {
             (Err(InvalidCell::Nul), ValueRef::Text(text))
-                if DISPLAY_TEXTS.contains(&(table.name, *column)) =>
+                if DISPLAY_TEXTS.contains(&(&*table.name, &**column)) =>
             {
                 let replaced: Vec<u8> =
                     text.iter().map(|byte| if *byte == 0 { b'_' } else { *byte }).collect();
@@ -163,9 +167,11 @@ fn cells(table: &'static Table, row: &Row<'_>) -> Result<Vec<Cell>, MigrateError
             }
             (cell, _) => cell,
         };
-        cells.push(cell.map_err(|cause| {
-            let row = table.display_key(&cells);
-            MigrateError::InvalidValue { table: table.name, row, column, cause: cause.into() }
+        cells.push(cell.map_err(|cause| MigrateError::InvalidValue {
+            table: table.name.clone(),
+            row: table.display_key(&cells),
+            column: column.clone(),
+            cause: cause.into(),
         })?);
     }
     Ok(cells)

@@ -1,474 +1,197 @@
-//! The tables to copy, in the order of their references.
+//! The tables to copy, found by comparing the schemas of both databases.
 
-use super::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A table that both stores have.
+use tokio_postgres::types::Type;
+
+use super::{
+    cell::Cell,
+    rules::{COMPUTED_COLUMNS, ComputedColumn, NOT_COPIED, NOT_COPIED_COLUMNS},
+};
+
+/// The schema of a SQLite store: the declared type of each stored column, by table and column.
+pub(super) type SourceSchema = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The schema of a PostgreSQL store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TargetSchema {
+    pub(super) tables: BTreeMap<String, TargetTable>,
+}
+
+/// A table of a PostgreSQL store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TargetTable {
+    /// Its columns, in order.
+    pub(super) columns: Vec<Column>,
+    /// The columns of its primary key, in order.
+    pub(super) key: Vec<String>,
+    /// The tables that it refers to.
+    pub(super) references: BTreeSet<String>,
+    /// The column with generated row ids.
+    pub(super) generated_id: Option<String>,
+}
+
+/// A column to copy, with its type in PostgreSQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) ty: Type,
+}
+
+/// A table to copy.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) name: &'static str,
-    /// Its columns, key columns first. They are the same in both stores, except for number types,
-    /// which are read from the target.
-    pub(super) columns: &'static [&'static str],
+    pub(super) name: String,
+    /// Its columns, key columns first.
+    pub(super) columns: Vec<Column>,
     /// Number of key columns.
     pub(super) key_len: usize,
-    /// Subquery that SQLite reads instead of the table.
-    source: Option<&'static str>,
     /// The column with generated row ids.
-    pub(super) generated_id: Option<&'static str>,
+    pub(super) generated_id: Option<String>,
 }
 
 impl Table {
-    const fn new(name: &'static str, key_len: usize, columns: &'static [&'static str]) -> Self {
-        Self { name, columns, key_len, source: None, generated_id: None }
-    }
-
-    const fn with_generated_id(self, column: &'static str) -> Self {
-        Self { generated_id: Some(column), ..self }
-    }
-
-    const fn read_from(self, source: &'static str) -> Self {
-        Self { source: Some(source), ..self }
-    }
-
-    pub(super) fn source(&self) -> &'static str {
-        self.source.unwrap_or(self.name)
+    /// What SQLite reads: the table, or a subquery that computes a column.
+    pub(super) fn source(&self) -> &str {
+        computed_column(&self.name).map_or(&*self.name, |it| it.source)
     }
 
     pub(super) fn column_list(&self) -> String {
-        self.columns.join(", ")
+        joined(&self.columns)
+    }
+
+    pub(super) fn key_list(&self) -> String {
+        joined(&self.columns[..self.key_len])
+    }
+
+    pub(super) fn types(&self) -> Vec<Type> {
+        self.columns.iter().map(|column| column.ty.clone()).collect()
     }
 
     /// The key of a row, for error messages.
     pub(super) fn display_key(&self, cells: &[Cell]) -> String {
         let key = self.columns[..self.key_len].iter().zip(cells);
-        key.map(|(column, cell)| format!("{column} = {cell}")).collect::<Vec<_>>().join(", ")
-    }
-
-    pub(super) fn key_list(&self) -> String {
-        self.columns[..self.key_len].join(", ")
+        let key = key.map(|(column, cell)| format!("{} = {cell}", column.name));
+        key.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// PostgreSQL stores the newest template id of each account; SQLite only one for all accounts.
-const ACCOUNTS: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template FROM account \
-     LEFT JOIN (SELECT account_id AS owner, max(id) AS newest FROM template GROUP BY account_id) \
-     ON owner = account.id)";
+fn joined(columns: &[Column]) -> String {
+    columns.iter().map(|column| &*column.name).collect::<Vec<_>>().join(", ")
+}
 
-/// The tables to copy. Referenced tables come before those that reference them.
-pub(super) static TABLES: [Table; 27] = [
-    Table::new(
-        "account",
-        1,
-        &[
-            "id",
-            "last_seq",
-            "last_template",
-            "created_at",
-            "disabled_at",
-            "deleted_at",
-            "media_bytes",
-            "template_limit",
-            "requests_per_second",
-            "stored_bytes_limit",
-            "phone_limit",
-            "template_bytes",
-            "counting",
-            "four_eyes",
-            "takes_any_phone",
-            "name",
-            "rulebook",
-            "review",
-            "emulator",
-        ],
-    )
-    .read_from(ACCOUNTS),
-    Table::new("phone", 1, &["id", "account_id", "created_at"]),
-    Table::new(
-        "credential",
-        1,
-        &[
-            "id",
-            "account_id",
-            "created_at",
-            "last_used_at",
-            "expires_at",
-            "revoked_at",
-            "kind",
-            "name",
-            "scopes",
-            "hash",
-        ],
-    )
-    .with_generated_id("id"),
-    Table::new("credential_epoch", 1, &["only_row", "epoch"]),
-    Table::new("audit", 1, &["seq", "account_id", "at", "actor", "kind", "subject", "details"]),
-    Table::new(
-        "template",
-        1,
-        &[
-            "id",
-            "account_id",
-            "version",
-            "live_version",
-            "revision",
-            "created_at",
-            "updated_at",
-            "version_at",
-            "actor",
-            "decided_at",
-            "decided_by",
-            "allow_category_change",
-            "unique_key",
-            "translation_group",
-            "message_text",
-            "phone_id",
-            "name",
-            "language",
-            "category",
-            "previous_category",
-            "status",
-            "hold",
-            "reason",
-            "announced_category",
-            "quality",
-            "content",
-        ],
-    ),
-    Table::new(
-        "former_version",
-        2,
-        &[
-            "template_id",
-            "version",
-            "created_at",
-            "actor",
-            "decided_at",
-            "decided_by",
-            "category",
-            "previous_category",
-            "status",
-            "reason",
-            "content",
-        ],
-    ),
-    Table::new(
-        "event",
-        2,
-        &[
-            "account_id",
-            "seq",
-            "template_id",
-            "version",
-            "at",
-            "actor",
-            "webhook_id",
-            "emulated_at",
-            "type",
-            "category",
-            "status",
-            "reason",
-            "origin",
-            "trace",
-        ],
-    ),
-    Table::new(
-        "idempotency",
-        1,
-        &["key", "template_id", "created_at", "category", "status", "payload"],
-    ),
-    Table::new("rate_counter", 3, &["account_id", "template_id", "seq", "at"]),
-    Table::new(
-        "webhook",
-        1,
-        &[
-            "id",
-            "account_id",
-            "cursor",
-            "former_until",
-            "failing_since",
-            "failed_at",
-            "resting_until",
-            "disabled_at",
-            "created_at",
-            "updated_at",
-            "failures",
-            "subscribed",
-            "format",
-            "url",
-            "events",
-            "disabled_because",
-            "secret",
-            "former_secret",
-        ],
-    )
-    .with_generated_id("id"),
-    Table::new("former_webhook", 1, &["id"]),
-    Table::new(
-        "delivery",
-        2,
-        &[
-            "webhook_id",
-            "seq",
-            "template_id",
-            "due_at",
-            "leased_until",
-            "attempted_at",
-            "attempts",
-            "response_status",
-            "status",
-            "failure",
-        ],
-    ),
-    Table::new(
-        "upload",
-        1,
-        &[
-            "number",
-            "account_id",
-            "length",
-            "received",
-            "created_at",
-            "finished_at",
-            "used_at",
-            "emulated_at",
-            "id",
-            "handle",
-            "file_name",
-            "file_type",
-            "sniffed",
-        ],
-    )
-    .with_generated_id("number"),
-    Table::new("upload_chunk", 2, &["upload", "place", "bytes"]),
-    Table::new("clock_guard", 1, &["position", "at", "observed_ms"]),
-    Table::new(
-        "emulator_clock",
-        1,
-        &["account_id", "at", "since", "last_message", "last_sent_at", "last_fault"],
-    ),
-    Table::new("review_rules", 1, &["account_id", "document"]),
-    Table::new("emulated_app", 1, &["account_id", "secret", "callback_override"]),
-    Table::new(
-        "script_step",
-        1,
-        &["id", "account_id", "template_id", "due_at", "action", "argument"],
-    )
-    .with_generated_id("id"),
-    Table::new("name_lock", 3, &["account_id", "name", "language", "until"]),
-    Table::new(
-        "fault",
-        2,
-        &["account_id", "number", "matched", "created_at", "spent", "call", "document"],
-    ),
-    Table::new(
-        "message",
-        2,
-        &[
-            "account_id",
-            "number",
-            "sent_at",
-            "created_at",
-            "template_id",
-            "version",
-            "failure",
-            "phone_id",
-            "recipient",
-            "category",
-            "callback_data",
-            "texts",
-        ],
-    ),
-    Table::new("status_cursor", 1, &["webhook_id", "sent", "delivered", "read", "leased_until"]),
-    Table::new(
-        "upstream",
-        1,
-        &[
-            "account_id",
-            "base_url",
-            "waba",
-            "app_id",
-            "token",
-            "token_expires_at",
-            "app_secret",
-            "hook_hash",
-            "connected_at",
-            "paused_at",
-            "suspicious_at",
-            "degraded",
-            "degraded_since",
-            "degraded_until",
-            "error",
-            "calls",
-            "sweep_calls",
-            "creates",
-            "rest_until",
-            "sweep",
-            "sweep_began_at",
-            "sweep_full",
-            "sweep_cursor",
-            "sweep_seen",
-            "sweep_changed",
-            "sweep_total",
-            "sweep_restarted",
-            "sweep_generated",
-            "sweep_idle",
-            "complete_sweep",
-            "sweep_wanted",
-            "sweep_ended_at",
-            "swept_at",
-            "read_all_at",
-            "template_limit",
-            "fence",
-            "leased_until",
-        ],
-    ),
-    Table::new(
-        "upstream_template",
-        2,
-        &[
-            "account_id",
-            "remote_id",
-            "template_id",
-            "name",
-            "language",
-            "status",
-            "category",
-            "correct_category",
-            "quality",
-            "reason",
-            "remote_updated_at",
-            "document",
-            "content_key",
-            "version",
-            "sent_version",
-            "drifted",
-            "observed_at",
-            "changed_at",
-            "sweep",
-            "missing",
-            "gone_at",
-            "dirty_at",
-            "info",
-            "source",
-        ],
-    ),
-    Table::new(
-        "upstream_operation",
-        1,
-        &[
-            "id",
-            "account_id",
-            "template_id",
-            "version",
-            "kind",
-            "state",
-            "held_reason",
-            "held_until",
-            "attempts",
-            "error",
-            "replaces",
-            "unknown_calls",
-            "created_at",
-            "sent_at",
-            "updated_at",
-        ],
-    )
-    .with_generated_id("id"),
-];
+/// Why two schemas cannot be copied.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SchemaMismatch {
+    #[error("only the source has the table {0}")]
+    OnlyInSource(String),
+    #[error("only the target has the table {0}: use a database without other tables")]
+    OnlyInTarget(String),
+    #[error("only the source has the column {column} of table {table}")]
+    ColumnOnlyInSource { table: String, column: String },
+    #[error("only the target has the column {column} of table {table}")]
+    ColumnOnlyInTarget { table: String, column: String },
+    #[error(
+        "the column {column} of table {table} is {source_type} and cannot become {target_type}"
+    )]
+    Types { table: String, column: String, source_type: String, target_type: Type },
+    #[error("the table {0} of the target has no primary key")]
+    NoKey(String),
+}
 
-/// The tables that are not copied, and why.
-#[cfg(all(test, feature = "postgres-suite"))]
-const NOT_COPIED: [(&str, &str); 5] = [
-    ("search_index", "the search index, which the service rebuilds"),
-    ("search_progress", "the progress of the search index, set to rebuild it"),
-    ("galley_schema", "the target's own schema version"),
-    ("console_session", "sessions of the console, which end within hours"),
-    ("console_link", "links to the console, which end within a minute"),
-];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::{
-        SchemaPolicy,
-        sqlite::connection::{create_if_missing, open_for_writing},
-    };
-
-    type Schema = BTreeMap<String, Vec<String>>;
-
-    fn copied_columns(except: &[(&str, &str)]) -> Schema {
-        let tables = TABLES.iter().map(|table| {
-            let is_copied = |it: &&&str| !except.contains(&(table.name, **it));
-            let mut columns: Vec<String> =
-                table.columns.iter().filter(is_copied).map(ToString::to_string).collect();
-            columns.sort();
-            (table.name.to_owned(), columns)
-        });
-        tables.collect()
+/// The tables to copy, referenced tables before those that reference them. Fails if a table or column
+/// of either side would be forgotten.
+pub(super) fn to_copy(
+    mut source: SourceSchema,
+    mut target: TargetSchema,
+) -> Result<Vec<Table>, SchemaMismatch> {
+    for (table, _) in NOT_COPIED {
+        source.remove(table);
+        target.tables.remove(table);
     }
-
-    #[test]
-    fn every_table_and_column_of_a_sqlite_store_is_copied() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("galley.db");
-        create_if_missing(&path, false).unwrap();
-        let store = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
-        // Leave out generated columns (hidden is 2 or 3), which are not stored, and what is
-        // not worth copying: sessions and links of the console, which end within hours. Also what
-        // only SQLite has: checksums of rows, the value that readiness checks write, and indexes in tables.
-        let mut columns = store
-            .prepare(
-                "SELECT s.name, c.name FROM sqlite_schema s, pragma_table_xinfo(s.name) c \
-                 WHERE s.type = 'table' AND s.name NOT IN ('sqlite_sequence', 'write_probe', \
-                 'buffered_index', 'template_name', 'idempotency_key', 'console_session', \
-                 'console_link') AND c.name <> 'checksum' AND c.hidden = 0 ORDER BY 1, 2",
-            )
-            .unwrap();
-        let mut found = Schema::new();
-        let rows = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        for row in rows {
-            let (table, column): (String, String) = row.unwrap();
-            found.entry(table).or_default().push(column);
-        }
-        assert_eq!(found, copied_columns(&[("account", "last_template")]));
+    let mut tables = Vec::new();
+    for name in in_order_of_references(&target) {
+        let Some(found) = target.tables.remove(&name) else { continue };
+        let Some(columns) = source.remove(&name) else {
+            return Err(SchemaMismatch::OnlyInTarget(name));
+        };
+        tables.push(table(name, columns, found)?);
     }
-
-    /// The address of a new database. The test server is deleted as a whole.
-    #[cfg(feature = "postgres-suite")]
-    async fn fresh_postgres() -> String {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the test server's address is an environment variable"
-        )]
-        let server = std::env::var("GALLEY_TEST_POSTGRES").expect("GALLEY_TEST_POSTGRES is set");
-        let (client, connection) =
-            tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-        tokio::spawn(connection);
-        let name = format!("galley_migrate_{}", std::process::id());
-        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        let (before, _) = server.rsplit_once('/').unwrap();
-        format!("{before}/{name}")
+    match source.into_keys().next() {
+        Some(table) => Err(SchemaMismatch::OnlyInSource(table)),
+        None => Ok(tables),
     }
+}
 
-    #[cfg(feature = "postgres-suite")]
-    #[tokio::test]
-    async fn every_table_and_column_of_a_postgresql_store_is_written() {
-        let address = fresh_postgres().await.parse().unwrap();
-        let client = crate::postgres::schema::prepare_to_fill(&address).await.unwrap();
-        let query = "SELECT table_name::text, column_name::text FROM information_schema.columns \
-                     WHERE table_schema = current_schema() ORDER BY 1, 2";
-        let mut found = Schema::new();
-        for row in client.query(query, &[]).await.unwrap() {
-            found.entry(row.get(0)).or_default().push(row.get(1));
+fn table(
+    name: String,
+    mut source: BTreeMap<String, String>,
+    target: TargetTable,
+) -> Result<Table, SchemaMismatch> {
+    source.retain(|column, _| !NOT_COPIED_COLUMNS.contains(&&**column));
+    let computed = computed_column(&name).map(|it| it.column);
+    for Column { name: column, ty } in &target.columns {
+        match source.remove(column) {
+            None if computed == Some(column.as_str()) => {}
+            None => {
+                let (table, column) = (name, column.clone());
+                return Err(SchemaMismatch::ColumnOnlyInTarget { table, column });
+            }
+            Some(source_type) if !is_compatible(&source_type, ty) => {
+                let (column, target_type) = (column.clone(), ty.clone());
+                return Err(SchemaMismatch::Types {
+                    table: name,
+                    column,
+                    source_type,
+                    target_type,
+                });
+            }
+            Some(_) => {}
         }
-        for (table, reason) in NOT_COPIED {
-            assert!(found.remove(table).is_some(), "{table} does not exist ({reason})");
-        }
-        for columns in found.values_mut() {
-            columns.sort();
-        }
-        assert_eq!(found, copied_columns(&[]));
     }
+    if let Some(column) = source.into_keys().next() {
+        return Err(SchemaMismatch::ColumnOnlyInSource { table: name, column });
+    }
+    if target.key.is_empty() {
+        return Err(SchemaMismatch::NoKey(name));
+    }
+    let mut columns = target.columns;
+    let position = |column: &Column| target.key.iter().position(|key| *key == column.name);
+    columns.sort_by_key(|column| position(column).unwrap_or(usize::MAX));
+    let (key_len, generated_id) = (target.key.len(), target.generated_id);
+    Ok(Table { name, columns, key_len, generated_id })
+}
+
+fn computed_column(table: &str) -> Option<&'static ComputedColumn> {
+    COMPUTED_COLUMNS.iter().find(|it| it.table == table)
+}
+
+/// Whether a column of PostgreSQL stores the values of a column of SQLite. Each value is checked as
+/// well: a number may be too large.
+fn is_compatible(source: &str, target: &Type) -> bool {
+    match source {
+        "INTEGER" => [Type::INT8, Type::INT4, Type::INT2, Type::BOOL].contains(target),
+        "TEXT" => *target == Type::TEXT,
+        "BLOB" => *target == Type::BYTEA,
+        _ => false,
+    }
+}
+
+/// The names of all tables, each after those that it refers to.
+fn in_order_of_references(schema: &TargetSchema) -> Vec<String> {
+    fn visit(schema: &TargetSchema, name: &str, ordered: &mut Vec<String>) {
+        let Some(table) = schema.tables.get(name) else { return };
+        if ordered.iter().any(|it| it == name) {
+            return;
+        }
+        for referenced in table.references.iter().filter(|it| *it != name) {
+            visit(schema, referenced, ordered);
+        }
+        ordered.push(name.to_owned());
+    }
+    let mut ordered = Vec::new();
+    for name in schema.tables.keys() {
+        visit(schema, name, &mut ordered);
+    }
+    ordered
 }

@@ -1,7 +1,10 @@
 //! The target of a migration: a PostgreSQL database. Two extra tables mark it as incomplete and
 //! record the progress of each table; no store opens it while they exist.
 
-use std::{collections::HashMap, pin::pin};
+use std::{
+    collections::{BTreeMap, HashMap},
+    pin::pin,
+};
 
 use tokio_postgres::{Client, IsolationLevel, binary_copy::BinaryCopyInWriter, types::Type};
 
@@ -9,20 +12,35 @@ use super::{
     MigrateError, TableChecksum,
     cell::Cell,
     compare::ChecksumBuilder,
-    tables::{TABLES, Table},
+    rules::{INITIAL_ROWS, LARGE_ROWS},
+    source::MaxRowId,
+    tables::{Column, Table, TargetSchema},
 };
 use crate::postgres::{PostgresAddress, schema};
 
 /// Number of rows to fetch at a time for the comparison.
 const FETCH_ROWS: i32 = 512;
 
-/// Number of upload chunks to fetch at a time; they are large.
-const FETCH_CHUNKS: i32 = 16;
+/// Number of large rows to fetch at a time.
+const FETCH_LARGE_ROWS: i32 = 16;
 
 const MARK_INCOMPLETE: &str = "CREATE TABLE galley_migration (fingerprint BYTEA NOT NULL); \
      CREATE TABLE galley_migration_table ( \
-     name TEXT PRIMARY KEY, rows BIGINT NOT NULL, last_key BYTEA); \
-     DELETE FROM credential_epoch";
+     name TEXT PRIMARY KEY, rows BIGINT NOT NULL, last_key BYTEA)";
+
+/// The columns of all tables: the type of each, whether it generates row ids, and its position in the
+/// primary key.
+const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, a.atttypid, \
+     a.attidentity <> '' AS is_generated, array_position(k.conkey, a.attnum) AS key_position \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+     LEFT JOIN pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
+     WHERE n.nspname = current_schema() AND c.relkind = 'r' ORDER BY c.relname, a.attnum";
+
+/// The tables that refer to others.
+const REFERENCES: &str = "SELECT c.relname::text, r.relname::text FROM pg_constraint k \
+     JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class r ON r.oid = k.confrelid WHERE n.nspname = current_schema() AND k.contype = 'f'";
 
 /// The database, and the progress of its tables.
 pub(super) struct Target {
@@ -37,18 +55,45 @@ struct TableProgress {
 }
 
 impl Target {
-    /// Marks an empty database as incomplete, or continues a partial copy of this source.
-    pub(super) async fn open(
-        address: &PostgresAddress,
-        fingerprint: &[u8],
-    ) -> Result<Self, MigrateError> {
+    /// Connects to the database, and creates its tables if it is empty.
+    pub(super) async fn connect(address: &PostgresAddress) -> Result<Self, MigrateError> {
         let client = schema::prepare_to_fill(address).await.map_err(MigrateError::Target)?;
-        let mut target = Self { client, progress: HashMap::new() };
-        target.mark(fingerprint).await?;
-        Ok(target)
+        Ok(Self { client, progress: HashMap::new() })
     }
 
-    async fn mark(&mut self, fingerprint: &[u8]) -> Result<(), MigrateError> {
+    /// The tables of the database.
+    pub(super) async fn schema(&self) -> Result<TargetSchema, MigrateError> {
+        let mut schema = TargetSchema::default();
+        let mut keys: HashMap<String, BTreeMap<i32, String>> = HashMap::new();
+        for row in self.client.query(COLUMNS, &[]).await? {
+            let (table, name): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            // All columns to copy have built-in types.
+            let ty = Type::from_oid(row.try_get(2)?).unwrap_or(Type::UNKNOWN);
+            if let Some(position) = row.try_get("key_position")? {
+                keys.entry(table.clone()).or_default().insert(position, name.clone());
+            }
+            let found = schema.tables.entry(table).or_default();
+            if row.try_get("is_generated")? {
+                found.generated_id = Some(name.clone());
+            }
+            found.columns.push(Column { name, ty });
+        }
+        for (table, key) in keys {
+            schema.tables.entry(table).or_default().key = key.into_values().collect();
+        }
+        for row in self.client.query(REFERENCES, &[]).await? {
+            let table = schema.tables.entry(row.try_get(0)?).or_default();
+            table.references.insert(row.try_get(1)?);
+        }
+        Ok(schema)
+    }
+
+    /// Marks an empty database as incomplete, or continues a partial copy of this source.
+    pub(super) async fn mark(
+        &mut self,
+        tables: &[Table],
+        fingerprint: &[u8],
+    ) -> Result<(), MigrateError> {
         let open = self.client.transaction().await?;
         let encoding = open.query_one("SELECT current_setting('server_encoding')", &[]).await?;
         let encoding: String = encoding.try_get(0)?;
@@ -59,15 +104,16 @@ impl Target {
         open.batch_execute("LOCK TABLE account IN SHARE ROW EXCLUSIVE MODE").await?;
         let is_marked = "SELECT to_regclass('galley_migration') IS NOT NULL";
         if !open.query_one(is_marked, &[]).await?.try_get::<_, bool>(0)? {
-            for table in TABLES.iter().filter(|table| table.name != "credential_epoch") {
+            for table in tables.iter().filter(|table| table.name != INITIAL_ROWS) {
                 let has_rows = format!("SELECT EXISTS (SELECT FROM {})", table.name);
                 if open.query_one(&has_rows, &[]).await?.try_get(0)? {
-                    return Err(MigrateError::NotEmpty(table.name));
+                    return Err(MigrateError::NotEmpty(table.name.clone()));
                 }
             }
             open.batch_execute(MARK_INCOMPLETE).await?;
+            open.batch_execute(&format!("DELETE FROM {INITIAL_ROWS}")).await?;
             open.execute("INSERT INTO galley_migration VALUES ($1)", &[&fingerprint]).await?;
-            for table in &TABLES {
+            for table in tables {
                 let insert = "INSERT INTO galley_migration_table VALUES ($1, 0, NULL)";
                 open.execute(insert, &[&table.name]).await?;
             }
@@ -92,7 +138,7 @@ impl Target {
 
     /// The key of the last copied row of a table.
     pub(super) fn last_key(&self, table: &Table) -> Result<Option<Vec<Cell>>, MigrateError> {
-        let Some(key) = self.progress.get(table.name).and_then(|it| it.last_key.as_deref()) else {
+        let Some(key) = self.progress.get(&table.name).and_then(|it| it.last_key.as_deref()) else {
             return Ok(None);
         };
         let key = Cell::decode_all(key).filter(|key| key.len() == table.key_len);
@@ -100,24 +146,16 @@ impl Target {
         key.map(Some).ok_or(MigrateError::SourceChanged)
     }
 
-    /// The types of a table's columns.
-    pub(super) async fn types(&self, table: &Table) -> Result<Vec<Type>, MigrateError> {
-        let select = format!("SELECT {} FROM {}", table.column_list(), table.name);
-        let statement = self.client.prepare(&select).await?;
-        Ok(statement.columns().iter().map(|column| column.type_().clone()).collect())
-    }
-
     /// Appends rows to a table and records its progress, in one transaction.
     pub(super) async fn append(
         &mut self,
-        table: &'static Table,
-        types: &[Type],
+        table: &Table,
         batch: &[Vec<Cell>],
     ) -> Result<(), MigrateError> {
         let Some(last) = batch.last() else { return Ok(()) };
         let mut last_key = Vec::new();
         last[..table.key_len].iter().for_each(|cell| cell.encode(&mut last_key));
-        let progress = self.progress.entry(table.name.to_owned()).or_default();
+        let progress = self.progress.entry(table.name.clone()).or_default();
         let rows = progress.rows.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
         let open = self.client.transaction().await?;
         let update = "UPDATE galley_migration_table SET rows = $2, last_key = $3 \
@@ -128,9 +166,9 @@ impl Target {
             return Err(MigrateError::Concurrent);
         }
         let copy = format!("COPY {} ({}) FROM STDIN BINARY", table.name, table.column_list());
-        let mut writer = pin!(BinaryCopyInWriter::new(open.copy_in(&copy).await?, types));
+        let mut writer = pin!(BinaryCopyInWriter::new(open.copy_in(&copy).await?, &table.types()));
         for row in batch {
-            if let Some(error) = invalid_value(table, types, row) {
+            if let Some(error) = invalid_value(table, row) {
                 return Err(error);
             }
             writer.as_mut().write_raw(row).await?;
@@ -144,19 +182,20 @@ impl Target {
     /// The checksums of all tables, from one snapshot. Reports the number of rows read from each.
     pub(super) async fn checksums(
         &mut self,
-        mut report: impl FnMut(&'static str, u64),
+        tables: &[Table],
+        mut report: impl FnMut(&str, u64),
     ) -> Result<Vec<TableChecksum>, MigrateError> {
         // Without statistics, the first queries of the service would scan whole tables.
-        let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        let names: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
         self.client.batch_execute(&format!("ANALYZE {}", names.join(", "))).await?;
         let snapshot = self.client.build_transaction().read_only(true);
         let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead).start().await?;
-        let mut checksums = Vec::with_capacity(TABLES.len());
-        for table in &TABLES {
+        let mut checksums = Vec::with_capacity(tables.len());
+        for table in tables {
             let (columns, keys) = (table.column_list(), table.key_list());
             let select = format!("SELECT {columns} FROM {} ORDER BY {keys}", table.name);
             let rows = snapshot.bind(&select, &[]).await?;
-            let max_rows = if table.name == "upload_chunk" { FETCH_CHUNKS } else { FETCH_ROWS };
+            let max_rows = if table.name == LARGE_ROWS { FETCH_LARGE_ROWS } else { FETCH_ROWS };
             let mut checksum = ChecksumBuilder::default();
             loop {
                 let fetched = snapshot.query_portal(&rows, max_rows).await?;
@@ -168,7 +207,7 @@ impl Target {
                 if fetched.is_empty() {
                     break;
                 }
-                report(table.name, fetched.len() as u64);
+                report(&table.name, fetched.len() as u64);
             }
             checksums.push(checksum.finish());
         }
@@ -178,16 +217,13 @@ impl Target {
 
     /// Drops the marker tables, which completes the store. The service rebuilds the search index
     /// from all templates, and new row ids follow all that were ever assigned.
-    pub(super) async fn complete(
-        mut self,
-        max_row_ids: &[(&'static Table, i64)],
-    ) -> Result<(), MigrateError> {
+    pub(super) async fn complete(mut self, max_row_ids: &[MaxRowId]) -> Result<(), MigrateError> {
         let open = self.client.transaction().await?;
         open.batch_execute("INSERT INTO search_progress SELECT id, last_seq, 0 FROM account")
             .await?;
-        for (table, row_id) in max_row_ids.iter().filter(|(_, row_id)| *row_id > 0) {
+        for MaxRowId { table, column, id } in max_row_ids.iter().filter(|it| it.id > 0) {
             let set = "SELECT setval(pg_get_serial_sequence($1, $2)::regclass, $3)";
-            open.query_one(set, &[&table.name, &table.generated_id, row_id]).await?;
+            open.query_one(set, &[table, column, id]).await?;
         }
         open.batch_execute("DROP TABLE galley_migration_table, galley_migration").await?;
         Ok(open.commit().await?)
@@ -195,12 +231,15 @@ impl Target {
 }
 
 /// The error for the first value of a row that does not fit its column, if there is one.
-fn invalid_value(table: &'static Table, types: &[Type], row: &[Cell]) -> Option<MigrateError> {
-    let cells = table.columns.iter().zip(types.iter().zip(row));
-    for (column, (kind, cell)) in cells {
-        if let Err(cause) = cell.check_fits(kind) {
-            let row = table.display_key(row);
-            return Some(MigrateError::InvalidValue { table: table.name, row, column, cause });
+fn invalid_value(table: &Table, row: &[Cell]) -> Option<MigrateError> {
+    for (column, cell) in table.columns.iter().zip(row) {
+        if let Err(cause) = cell.check_fits(&column.ty) {
+            return Some(MigrateError::InvalidValue {
+                table: table.name.clone(),
+                row: table.display_key(row),
+                column: column.name.clone(),
+                cause,
+            });
         }
     }
     None
