@@ -195,3 +195,6 @@ fn in_order_of_references(schema: &TargetSchema) -> Vec<String> {
     }
     ordered
 }
+
+#[cfg(test)]
+mod tests;
