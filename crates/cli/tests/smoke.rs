@@ -7,6 +7,8 @@
 mod http;
 #[path = "support/listener.rs"]
 mod listener;
+#[path = "support/recorded.rs"]
+mod recorded;
 #[path = "support/service.rs"]
 mod service;
 
@@ -34,6 +36,7 @@ mod smoke {
     mod maintenance;
     mod migrate;
     mod monitoring;
+    mod recorded;
     mod restore;
     mod review;
     mod schema;
