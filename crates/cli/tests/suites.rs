@@ -12,6 +12,8 @@ mod http;
 mod listener;
 #[path = "support/postgres.rs"]
 mod postgres;
+#[path = "support/recorded.rs"]
+mod recorded;
 #[expect(dead_code, reason = "the smoke tests use all of it")]
 #[path = "support/service.rs"]
 mod service;
@@ -25,6 +27,8 @@ mod suites {
     mod migrate;
     mod moved_store;
     mod naughty_strings;
+    mod recorded;
+    mod schema;
     mod syncs;
     mod tls;
     mod trace;

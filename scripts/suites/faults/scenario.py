@@ -2,7 +2,6 @@
 
 import json
 import time
-from datetime import datetime
 
 from service import Client, Service, Violation, document, outcome, wait_until
 
@@ -134,14 +133,6 @@ class Change(Scenario):
                 raise Violation(f"the change of {name} cannot be repeated")
 
 
-def instant(text):
-    """The instant of a timestamp, or None. Earlier programs left out trailing zeros."""
-    try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-
-
 def missing(expected, found, path):
     """Where `found` lacks something of `expected`; empty if nowhere. Ignores what a service that started
     in spite of the fault has created, and the counters that include it."""
@@ -153,8 +144,7 @@ def missing(expected, found, path):
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         parts = (missing(*pair, f"{path}/{index}") for index, pair in enumerate(zip(expected, found)))
     else:
-        same = expected == found or (instant(expected) and instant(expected) == instant(found))
-        return "" if same else f"{path} is {found}, not {expected}"
+        return "" if expected == found else f"{path} is {found}, not {expected}"
     return next((part for part in parts if part), "")
 
 

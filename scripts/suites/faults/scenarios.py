@@ -298,7 +298,31 @@ class FirstStart(Starting):
         Client(service).templates()
 
 
+class Recorded(Starting):
+    """The service opens a recorded store, and migrates it if its schema is older."""
+
+    def __init__(self, name, fixture):
+        self.name, fixtures = name, ROOT / "crates/cli/tests/fixtures"
+        self.statements = (fixtures / f"{fixture}.sql").read_text()
+        self.recorded = json.loads((fixtures / f"{fixture}.json").read_text())
+
+    def prepare(self, galley, directory):
+        with sqlite3.connect(directory / "galley.db") as store:
+            store.executescript(self.statements)
+        store.close()
+
+    def credentials(self):
+        return tuple(self.recorded[name] for name in ("key", "token", "phone"))
+
+    def check(self, case, service):
+        for reading in self.recorded["readings"]:
+            status, response = service.send("GET", reading["path"], token=reading["token"])
+            difference = missing(reading["answer"], json.loads(response), "")
+            if reading["status"] != status or difference:
+                raise Violation(f"{reading['path']}: {status}, {difference}")
+
+
 ALL = [
-    Create(), Edit(), Review(), Delete(), Delivery(), Upload(), Backup(), FirstStart(),
-    Checkpoint(),
+    Create(), Edit(), Review(), Delete(), Delivery(), Upload(), Backup(), Recorded("recorded", "sqlite-schema-19"),
+    FirstStart(), Checkpoint(),
 ]
