@@ -77,15 +77,13 @@ impl Drop for Database {
     }
 }
 
-/// The numbers of all migrations, as text.
+/// The numbers of all migrations, as text: those before the first one are recorded, too.
 pub(crate) fn migrations() -> Vec<String> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations/postgres");
     let names = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().file_name());
     let names = names.map(|it| it.into_string().unwrap());
-    let mut numbers: Vec<u32> =
-        names.map(|it| it.split('_').next().unwrap().parse().unwrap()).collect();
-    numbers.sort_unstable();
-    numbers.iter().map(ToString::to_string).collect()
+    let numbers = names.map(|it| it.split('_').next().unwrap().parse::<u32>().unwrap());
+    (1..=numbers.max().unwrap()).map(|it| it.to_string()).collect()
 }
 
 fn server() -> String {

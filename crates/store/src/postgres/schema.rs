@@ -30,6 +30,13 @@ const MIN_SERVER_VERSION: u32 = 150_000;
 /// once that has created it; only another object with that name fails every attempt.
 const MAX_CREATE_ATTEMPTS: u32 = 10;
 
+/// A table of a database without a store. Those of extensions do not count.
+const OTHER_TABLES: &str = "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n \
+     ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r' \
+     AND c.relname <> 'galley_schema' AND NOT EXISTS (SELECT FROM galley_schema) \
+     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
+     ORDER BY c.relname LIMIT 1";
+
 /// Why a database is refused.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -47,6 +54,10 @@ enum Refusal {
         "the database is being filled by `galley migrate`, which has not completed: run the same command again to continue"
     )]
     IncompleteMigration,
+    #[error(
+        "the database has the table {0}, which is not Galley's: use a database without other tables"
+    )]
+    OtherTables(String),
 }
 
 impl From<Refusal> for StoreError {
@@ -82,6 +93,9 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
     let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     check_server(&client).await?;
     create_version_table(&client).await?;
+    if let Some(row) = client.query_opt(OTHER_TABLES, &[]).await? {
+        return Err(Refusal::OtherTables(row.try_get(0)?).into());
+    }
     // Create the tables in a new database; never migrate existing tables.
     migrate(&mut client, &MIGRATIONS, SchemaPolicy::RefuseUnlessEmpty).await?;
     Ok(client)
@@ -103,6 +117,12 @@ async fn migrate(
     let found = last_migration(&open).await?;
     if migrations.action(policy, found)? == SchemaAction::Keep {
         return Ok(());
+    }
+    if found == 0 {
+        // Builds before 0.1.0 take the number of rows for the version, and have to find a newer one.
+        let earlier = "INSERT INTO galley_schema \
+                       SELECT version, now() FROM generate_series(1, $1::int4 - 1) AS version";
+        open.execute(earlier, &[&i32::try_from(migrations.first).unwrap_or(i32::MAX)]).await?;
     }
     for (number, statements) in migrations.missing(found) {
         open.batch_execute(statements).await?;
@@ -259,6 +279,26 @@ mod tests {
         }
         migrate(&mut client, &LATER, SchemaPolicy::Keep).await.unwrap();
         assert_eq!(version(&client).await.unwrap(), latest_version());
+    }
+
+    #[tokio::test]
+    async fn builds_before_the_first_release_count_a_newer_schema() {
+        let (_, client) = create_store().await;
+        let rows: i64 =
+            client.query_one("SELECT count(*) FROM galley_schema", &[]).await.unwrap().get(0);
+        assert_eq!(usize::try_from(rows).unwrap(), latest_version());
+    }
+
+    #[tokio::test]
+    async fn a_database_with_other_tables_is_neither_filled_nor_changed() {
+        let address = test_database::create().await;
+        let client = test_database::connect(&address).await;
+        client.batch_execute("CREATE TABLE theirs (x TEXT)").await.unwrap();
+        let refused = cause(prepare_to_fill(&address.parse().unwrap()).await.unwrap_err());
+        assert!(refused.contains("the table theirs, which is not Galley's"), "{refused}");
+        let tables = "SELECT relname::text FROM pg_class WHERE relnamespace = \
+                      current_schema()::regnamespace AND relkind = 'r' ORDER BY relname";
+        assert_eq!(texts(&client, tables).await, ["galley_schema", "theirs"]);
     }
 
     #[tokio::test]
