@@ -177,21 +177,26 @@ fn is_compatible(source: &str, target: &Type) -> bool {
     }
 }
 
-/// The names of all tables, each after those that it refers to.
+/// The names of all tables, each after those that it refers to, except in a circle.
 fn in_order_of_references(schema: &TargetSchema) -> Vec<String> {
-    fn visit(schema: &TargetSchema, name: &str, ordered: &mut Vec<String>) {
+    fn visit<'s>(
+        schema: &'s TargetSchema,
+        name: &'s str,
+        visited: &mut BTreeSet<&'s str>,
+        ordered: &mut Vec<String>,
+    ) {
         let Some(table) = schema.tables.get(name) else { return };
-        if ordered.iter().any(|it| it == name) {
+        if !visited.insert(name) {
             return;
         }
-        for referenced in table.references.iter().filter(|it| *it != name) {
-            visit(schema, referenced, ordered);
+        for referenced in &table.references {
+            visit(schema, referenced, visited, ordered);
         }
         ordered.push(name.to_owned());
     }
-    let mut ordered = Vec::new();
+    let (mut visited, mut ordered) = (BTreeSet::new(), Vec::new());
     for name in schema.tables.keys() {
-        visit(schema, name, &mut ordered);
+        visit(schema, name, &mut visited, &mut ordered);
     }
     ordered
 }

@@ -28,14 +28,16 @@ const MARK_INCOMPLETE: &str = "CREATE TABLE galley_migration (fingerprint BYTEA 
      CREATE TABLE galley_migration_table ( \
      name TEXT PRIMARY KEY, rows BIGINT NOT NULL, last_key BYTEA)";
 
-/// The columns of all tables: the type of each, whether it generates row ids, and its position in the
+/// The columns of all tables except those of extensions: the type of each, whether it generates row ids, and its position in the
 /// primary key.
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, a.atttypid, \
      a.attidentity <> '' AS is_generated, array_position(k.conkey, a.attnum) AS key_position \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
      LEFT JOIN pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
-     WHERE n.nspname = current_schema() AND c.relkind = 'r' ORDER BY c.relname, a.attnum";
+     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND NOT EXISTS \
+     (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
+     ORDER BY c.relname, a.attnum";
 
 /// The tables that refer to others.
 const REFERENCES: &str = "SELECT c.relname::text, r.relname::text FROM pg_constraint k \
