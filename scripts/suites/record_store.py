@@ -121,7 +121,7 @@ def galley(work, store, *arguments):
 
 
 def fill(service, run):
-    """Creates data of every kind."""
+    """Creates data of every kind, except that of emulator accounts, providers and the console."""
     shop = Account(service, KEY, TOKEN)
     text = {"type": "BODY", "text": "Grüße {{1}}, your order is on its way 😀."}
     components = [text | {"example": {"body_text": [["Ada"]]}}]

@@ -15,9 +15,9 @@ pub(super) async fn load(
     connection: &PgConnection,
     account: AccountId,
 ) -> Result<IndexState, StoreError> {
-    let statement = "SELECT a.last_seq, coalesce(f.indexed, 0) AS indexed, f.scanned, (SELECT at FROM event \
-                     WHERE account_id = $1 AND seq = coalesce(f.indexed, 0) + 1) AS next_event_at \
-                     FROM account a LEFT JOIN search_progress f ON f.account_id = a.id WHERE a.id = $1";
+    let statement = "SELECT a.last_seq, coalesce(p.indexed, 0) AS indexed, p.scanned, (SELECT at FROM event \
+                     WHERE account_id = $1 AND seq = coalesce(p.indexed, 0) + 1) AS next_event_at \
+                     FROM account a LEFT JOIN search_progress p ON p.account_id = a.id WHERE a.id = $1";
     let rows = connection.query(statement, &[&key(account.get())]).await?;
     let Some(row) = rows.first() else { return Ok(IndexState::default()) };
     let (newest, indexed) = (number(row, "last_seq")?, number(row, "indexed")?);

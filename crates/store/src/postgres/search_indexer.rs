@@ -66,8 +66,8 @@ pub(super) async fn update_index(
 ) -> Result<IndexProgress, StoreError> {
     let behind = transaction
         .query(
-            "SELECT a.id FROM account a LEFT JOIN search_progress f ON f.account_id = a.id \
-             WHERE a.last_seq > coalesce(f.indexed, 0) OR f.scanned IS NOT NULL \
+            "SELECT a.id FROM account a LEFT JOIN search_progress p ON p.account_id = a.id \
+             WHERE a.last_seq > coalesce(p.indexed, 0) OR p.scanned IS NOT NULL \
              ORDER BY random() LIMIT $1",
             &[&CANDIDATE_ACCOUNTS],
         )
@@ -107,8 +107,8 @@ async fn index_account(
             &[&account_key],
         )
         .await?;
-    let lock = "SELECT f.indexed, f.scanned, a.last_seq FROM search_progress f JOIN account a ON \
-                a.id = f.account_id WHERE f.account_id = $1 FOR UPDATE OF f SKIP LOCKED";
+    let lock = "SELECT p.indexed, p.scanned, a.last_seq FROM search_progress p JOIN account a ON \
+                a.id = p.account_id WHERE p.account_id = $1 FOR UPDATE OF p SKIP LOCKED";
     let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
     let (from, scanned): (i64, Option<i64>) = (get(&row, "indexed")?, get(&row, "scanned")?);
     if let Some(scanned) = scanned {

@@ -103,11 +103,11 @@ async fn webhooks(connection: &PgConnection) -> Result<WebhookStatistics, StoreE
 }
 
 async fn search(connection: &PgConnection) -> Result<SearchStatistics, StoreError> {
-    let statement = "SELECT a.last_seq, coalesce(f.indexed, 0) AS indexed, \
-         f.scanned IS NOT NULL AS is_scanning, (SELECT at FROM event e WHERE \
-         e.account_id = a.id AND e.seq = coalesce(f.indexed, 0) + 1) AS next_event_at \
-         FROM account a LEFT JOIN search_progress f ON f.account_id = a.id \
-         WHERE a.last_seq > coalesce(f.indexed, 0) OR f.scanned IS NOT NULL";
+    let statement = "SELECT a.last_seq, coalesce(p.indexed, 0) AS indexed, \
+         p.scanned IS NOT NULL AS is_scanning, (SELECT at FROM event e WHERE \
+         e.account_id = a.id AND e.seq = coalesce(p.indexed, 0) + 1) AS next_event_at \
+         FROM account a LEFT JOIN search_progress p ON p.account_id = a.id \
+         WHERE a.last_seq > coalesce(p.indexed, 0) OR p.scanned IS NOT NULL";
     let mut total = SearchStatistics::default();
     for row in connection.query(statement, &[]).await? {
         total.add(&IndexBacklog {
