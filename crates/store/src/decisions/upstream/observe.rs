@@ -9,8 +9,6 @@
 mod ended;
 mod local;
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod tests;
 mod versions;
 

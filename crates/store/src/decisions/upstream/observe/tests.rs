@@ -8,6 +8,7 @@ use galley_domain::{
 
 use super::*;
 
+mod properties;
 mod unsent;
 
 const STATUSES: [&str; 11] = [

@@ -14,7 +14,7 @@ mod documents;
 mod events;
 
 use self::events::{Event, Look, PlannedFrom, history};
-use super::{tests::*, *};
+use super::*;
 use crate::{
     StoredOperation, TemplateChange, UpstreamAction,
     decisions::upstream::{
