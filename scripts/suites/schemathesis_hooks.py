@@ -39,6 +39,9 @@ RULES_OF_TEMPLATE = {
     "url-white-space",
 }
 
+# An edit may repeat members that never change, but only with the values of its template.
+RULES_OF_EDITS = RULES_BEYOND_SCHEMA | {"unchangeable"}
+
 # Rules of the SSRF protection: a schema cannot express all spellings of a host, and webhook URLs must
 # not contain fragments and backslashes, which other URLs may have.
 RULES_OF_SSRF_PROTECTION = {"webhook-address", "webhook-format", "webhook-handshake", "url-host"}
@@ -135,7 +138,7 @@ ALLOWED_PROBLEMS = {
     "editTemplate": {
         "template-unknown": id_is_unknown,
         "version-unknown": lambda case, problem: case.body["restore_version"] != 1,
-        "invalid-template": rules_within(RULES_BEYOND_SCHEMA),
+        "invalid-template": rules_within(RULES_OF_EDITS),
         "revision-outdated": names_a_revision,
         "category-locked": lambda case, problem: case.body.keys() & {"category", "restore_version"},
         "move-not-possible": transition_is_invalid,
