@@ -17,6 +17,11 @@ KEY, TOKEN, PHONE = "key-of-the-writers", "token-of-the-writers", "15550001111"
 BASE = f"/api/v1.0/{PHONE}/{KEY}"
 
 
+def galley():
+    """Returns the path of the binary to test."""
+    return os.environ.get("GALLEY_BIN", str(pathlib.Path(__file__).resolve().parents[2] / "target/debug/galley"))
+
+
 def wait_until(condition, seconds, description, interval=0.005):
     """Waits until the condition holds, and exits with an error after the given time."""
     end = time.monotonic() + seconds
@@ -38,14 +43,12 @@ class Service:
     """One instance, on a free port."""
 
     def __init__(self, work, number, settings=None):
-        root = pathlib.Path(__file__).resolve().parents[2]
-        galley = os.environ.get("GALLEY_BIN", str(root / "target/debug/galley"))
         self.log = pathlib.Path(work) / f"log{number}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GALLEY_")}
         environment |= {"GALLEY_BOOTSTRAP_KEY": KEY, "GALLEY_BOOTSTRAP_TOKEN": TOKEN, "GALLEY_ACCESS_LOG": "false"}
         environment |= settings or {}
         store = environment.get("GALLEY_STORE") or os.environ["GALLEY_TEST_POSTGRES"]
-        command = [galley, "serve", "--listen", "127.0.0.1:0", "--store", store]
+        command = [galley(), "serve", "--listen", "127.0.0.1:0", "--store", store]
         # Without this script's output, whose reader would wait for a process that is left over.
         self.process = subprocess.Popen(
             command, cwd=work, env=environment, stdout=subprocess.DEVNULL, stderr=self.log.open("w")
@@ -83,6 +86,35 @@ class Service:
     def stop(self, signal_number=signal.SIGTERM):
         self.process.send_signal(signal_number)
         self.process.wait(timeout=30)
+
+
+class Provider:
+    """An emulator, whose process the suite ends."""
+
+    def __init__(self, work):
+        command = [galley(), "emulator", "--listen", "127.0.0.1:0", "--faithful", "--no-limits", "--json"]
+        log = (pathlib.Path(work) / "provider.log").open("w")
+        self.process = subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.ready = json.loads(self.process.stdout.readline())
+        self.port = int(self.ready["url"].rsplit(":", 1)[1])
+
+    def call(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        headers = {"Authorization": f"Bearer {self.ready['token']}", "Content-Type": "application/json"}
+        base = f"/api/v1.0/{self.ready['phone_number_id']}/{self.ready['key']}"
+        connection.request(method, base + path, json.dumps(body) if body else None, headers)
+        text = connection.getresponse().read()
+        connection.close()
+        return json.loads(text) if text else {}
+
+    def events(self):
+        """The types of all events, by name of the template."""
+        found, after = {}, 0
+        while page := self.call("GET", f"/events?limit=100&after={after}")["data"]:
+            for event in page:
+                found.setdefault(event["data"]["name"], []).append(event["type"])
+            after = page[-1]["seq"]
+        return found
 
 
 def read_all(service):

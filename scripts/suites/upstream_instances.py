@@ -11,17 +11,15 @@ Two instances on one PostgreSQL database, with an emulator as the provider. Run 
 scripts/suites/with-postgres. GALLEY_FREEZES is the number of freezes (default: 4).
 """
 
-import http.client
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from instances import KEY, TOKEN, Service, wait_until
+from instances import KEY, TOKEN, Provider, Service, galley, wait_until
 
 LEASE_SECONDS = 5
 SETTINGS = {
@@ -32,7 +30,6 @@ SETTINGS = {
     "GALLEY_UPSTREAM_CALLS_PER_HOUR": "5000",
     "GALLEY_UPSTREAM_LEASE": f"{LEASE_SECONDS}s",
 }
-GALLEY = os.environ.get("GALLEY_BIN", str(pathlib.Path(__file__).resolve().parents[2] / "target/debug/galley"))
 
 
 def document(name, number):
@@ -42,40 +39,11 @@ def document(name, number):
     }
 
 
-class Provider:
-    """An emulator, whose process this suite ends."""
-
-    def __init__(self, work):
-        command = [GALLEY, "emulator", "--listen", "127.0.0.1:0", "--faithful", "--no-limits", "--json"]
-        log = (pathlib.Path(work) / "provider.log").open("w")
-        self.process = subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=log, text=True)
-        self.ready = json.loads(self.process.stdout.readline())
-
-    def call(self, method, path, body=None):
-        host = self.ready["url"].removeprefix("http://")
-        connection = http.client.HTTPConnection(host, timeout=20)
-        headers = {"Authorization": f"Bearer {self.ready['token']}", "Content-Type": "application/json"}
-        base = f"/api/v1.0/{self.ready['phone_number_id']}/{self.ready['key']}"
-        connection.request(method, base + path, json.dumps(body) if body else None, headers)
-        text = connection.getresponse().read()
-        connection.close()
-        return json.loads(text) if text else {}
-
-    def events(self):
-        """The types of all events, by name of the template."""
-        found, after = {}, 0
-        while page := self.call("GET", f"/events?limit=100&after={after}")["data"]:
-            for event in page:
-                found.setdefault(event["data"]["name"], []).append(event["type"])
-            after = page[-1]["seq"]
-        return found
-
-
 def command(*arguments, text=""):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GALLEY_")}
     store = ["--store", os.environ["GALLEY_TEST_POSTGRES"]]
     done = subprocess.run(
-        [GALLEY, *arguments, *store], input=text, env=environment | SETTINGS, capture_output=True, text=True,
+        [galley(), *arguments, *store], input=text, env=environment | SETTINGS, capture_output=True, text=True,
     )
     if done.returncode != 0:
         sys.exit(f"{arguments} failed: {done.stderr}")
