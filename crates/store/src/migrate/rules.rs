@@ -16,8 +16,13 @@ pub(super) const NOT_COPIED: [(&str, &str); 11] = [
     ("galley_migration_table", "the progress of the copy"),
 ];
 
-/// Columns of the source that are not copied: PostgreSQL has checksums of pages.
-pub(super) const NOT_COPIED_COLUMNS: [&str; 1] = ["checksum"];
+/// Columns of the source that are not copied, each with its table: PostgreSQL has checksums of pages.
+pub(super) const NOT_COPIED_COLUMNS: [(&str, &str); 4] = [
+    ("template", "checksum"),
+    ("former_version", "checksum"),
+    ("event", "checksum"),
+    ("upload_chunk", "checksum"),
+];
 
 /// A column of the target that the source computes.
 pub(super) struct ComputedColumn {

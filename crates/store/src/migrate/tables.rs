@@ -128,7 +128,7 @@ fn table(
     mut source: BTreeMap<String, String>,
     target: TargetTable,
 ) -> Result<Table, SchemaMismatch> {
-    source.retain(|column, _| !NOT_COPIED_COLUMNS.contains(&&**column));
+    source.retain(|column, _| !NOT_COPIED_COLUMNS.contains(&(&*name, &**column)));
     let computed = computed_column(&name).map(|it| it.column);
     for Column { name: column, ty } in &target.columns {
         match source.remove(column) {
