@@ -84,11 +84,6 @@ pub enum MigrateError {
     /// The target has data.
     #[error("the target is not empty (its table {0} has rows): use a new database")]
     NotEmpty(String),
-    /// The target cannot store every text.
-    #[error(
-        "the target has the encoding {0}: create the database with the encoding UTF8 (createdb --encoding=UTF8 --template=template0)"
-    )]
-    Encoding(String),
     /// The target has a partial copy of another source.
     #[error(
         "the target has a partial copy of another store, or of this store before it changed: create the database again (dropdb, createdb) and restart the migration"

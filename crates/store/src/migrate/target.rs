@@ -97,11 +97,6 @@ impl Target {
         fingerprint: &[u8],
     ) -> Result<(), MigrateError> {
         let open = self.client.transaction().await?;
-        let encoding = open.query_one("SELECT current_setting('server_encoding')", &[]).await?;
-        let encoding: String = encoding.try_get(0)?;
-        if encoding != "UTF8" {
-            return Err(MigrateError::Encoding(encoding));
-        }
         // A concurrent migration waits here, and finds the marker tables.
         open.batch_execute("LOCK TABLE account IN SHARE ROW EXCLUSIVE MODE").await?;
         let is_marked = "SELECT to_regclass('galley_migration') IS NOT NULL";
