@@ -130,6 +130,8 @@ pub async fn migrate(
     .await?;
     let mut target = Target::connect(to).await?;
     let tables: Arc<[Table]> = tables::to_copy(schema, target.schema().await?)?.into();
+    // Before anything that can fail, so that an interrupted copy is never taken for a store.
+    target.mark(&tables).await?;
     let (source, overview) = run_blocking({
         let tables = Arc::clone(&tables);
         move || {
@@ -138,7 +140,7 @@ pub async fn migrate(
         }
     })
     .await?;
-    target.mark(&tables, &overview.fingerprint).await?;
+    target.begin(&tables, &overview.fingerprint).await?;
     let source = copy(source, &mut target, &tables, overview.rows, &mut report).await?;
     let mut compared_rows = 0;
     let reading = spawn_blocking({
@@ -206,3 +208,7 @@ async fn run_blocking<T: Send + 'static>(
 fn task_failed(error: tokio::task::JoinError) -> MigrateError {
     MigrateError::Source(StoreError::Failed(Arc::new(error)))
 }
+
+#[cfg(test)]
+#[cfg(feature = "postgres-suite")]
+mod tests;

@@ -16,7 +16,10 @@ use super::{
     source::MaxRowId,
     tables::{Column, Table, TargetSchema},
 };
-use crate::postgres::{PostgresAddress, schema};
+use crate::postgres::{
+    PostgresAddress,
+    schema::{self, IS_PARTIAL_COPY, MARK_PARTIAL_COPY},
+};
 
 /// Number of rows to fetch at a time for the comparison.
 const FETCH_ROWS: i32 = 512;
@@ -24,8 +27,7 @@ const FETCH_ROWS: i32 = 512;
 /// Number of large rows to fetch at a time.
 const FETCH_LARGE_ROWS: i32 = 16;
 
-const MARK_INCOMPLETE: &str = "CREATE TABLE galley_migration (fingerprint BYTEA NOT NULL); \
-     CREATE TABLE galley_migration_table ( \
+const CREATE_PROGRESS: &str = "CREATE TABLE galley_migration_table ( \
      name TEXT PRIMARY KEY, rows BIGINT NOT NULL, last_key BYTEA)";
 
 /// The columns of all tables except those of extensions: the type of each, whether it generates row ids, and its position in the
@@ -57,7 +59,7 @@ struct TableProgress {
 }
 
 impl Target {
-    /// Connects to the database, and creates its tables if it is empty.
+    /// Connects to the database, and creates its tables and its mark if it is empty.
     pub(super) async fn connect(address: &PostgresAddress) -> Result<Self, MigrateError> {
         let client = schema::prepare_to_fill(address).await.map_err(MigrateError::Target)?;
         Ok(Self { client, progress: HashMap::new() })
@@ -90,34 +92,47 @@ impl Target {
         Ok(schema)
     }
 
-    /// Marks an empty database as incomplete, or continues a partial copy of this source.
-    pub(super) async fn mark(
+    /// Marks a store without rows as a partial copy, unless it has the mark.
+    pub(super) async fn mark(&mut self, tables: &[Table]) -> Result<(), MigrateError> {
+        let open = self.client.transaction().await?;
+        // A concurrent migration waits here, and finds the mark.
+        open.batch_execute("LOCK TABLE account IN SHARE ROW EXCLUSIVE MODE").await?;
+        if open.query_one(IS_PARTIAL_COPY, &[]).await?.try_get(0)? {
+            return Ok(());
+        }
+        for table in tables.iter().filter(|table| table.name != INITIAL_ROWS) {
+            let has_rows = format!("SELECT EXISTS (SELECT FROM {})", table.name);
+            if open.query_one(&has_rows, &[]).await?.try_get(0)? {
+                return Err(MigrateError::NotEmpty(table.name.clone()));
+            }
+        }
+        open.batch_execute(MARK_PARTIAL_COPY).await?;
+        Ok(open.commit().await?)
+    }
+
+    /// Begins the copy of this source in a marked store, or continues it.
+    pub(super) async fn begin(
         &mut self,
         tables: &[Table],
         fingerprint: &[u8],
     ) -> Result<(), MigrateError> {
         let open = self.client.transaction().await?;
-        // A concurrent migration waits here, and finds the marker tables.
-        open.batch_execute("LOCK TABLE account IN SHARE ROW EXCLUSIVE MODE").await?;
-        let is_marked = "SELECT to_regclass('galley_migration') IS NOT NULL";
-        if !open.query_one(is_marked, &[]).await?.try_get::<_, bool>(0)? {
-            for table in tables.iter().filter(|table| table.name != INITIAL_ROWS) {
-                let has_rows = format!("SELECT EXISTS (SELECT FROM {})", table.name);
-                if open.query_one(&has_rows, &[]).await?.try_get(0)? {
-                    return Err(MigrateError::NotEmpty(table.name.clone()));
+        // A concurrent migration waits here, and finds the fingerprint.
+        open.batch_execute("LOCK TABLE galley_migration IN SHARE ROW EXCLUSIVE MODE").await?;
+        match open.query_opt("SELECT fingerprint FROM galley_migration", &[]).await? {
+            None => {
+                open.batch_execute(CREATE_PROGRESS).await?;
+                open.batch_execute(&format!("DELETE FROM {INITIAL_ROWS}")).await?;
+                open.execute("INSERT INTO galley_migration VALUES ($1)", &[&fingerprint]).await?;
+                for table in tables {
+                    let insert = "INSERT INTO galley_migration_table VALUES ($1, 0, NULL)";
+                    open.execute(insert, &[&table.name]).await?;
                 }
             }
-            open.batch_execute(MARK_INCOMPLETE).await?;
-            open.batch_execute(&format!("DELETE FROM {INITIAL_ROWS}")).await?;
-            open.execute("INSERT INTO galley_migration VALUES ($1)", &[&fingerprint]).await?;
-            for table in tables {
-                let insert = "INSERT INTO galley_migration_table VALUES ($1, 0, NULL)";
-                open.execute(insert, &[&table.name]).await?;
+            Some(row) if row.try_get::<_, &[u8]>(0)? != fingerprint => {
+                return Err(MigrateError::SourceChanged);
             }
-        }
-        let row = open.query_one("SELECT fingerprint FROM galley_migration", &[]).await?;
-        if row.try_get::<_, &[u8]>(0)? != fingerprint {
-            return Err(MigrateError::SourceChanged);
+            Some(_) => {}
         }
         // The server may still be ending the transaction of a killed run: wait for it.
         let select = "SELECT name, rows, last_key FROM galley_migration_table FOR UPDATE";

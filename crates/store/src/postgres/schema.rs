@@ -37,6 +37,13 @@ const OTHER_TABLES: &str = "SELECT c.relname::text FROM pg_class c JOIN pg_names
      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
      ORDER BY c.relname LIMIT 1";
 
+/// Marks a store as the partial copy of another. The table has a row once the copy has begun.
+pub(crate) const MARK_PARTIAL_COPY: &str =
+    "CREATE TABLE galley_migration (fingerprint BYTEA NOT NULL)";
+
+/// Whether a store has that mark. No service opens it.
+pub(crate) const IS_PARTIAL_COPY: &str = "SELECT to_regclass('galley_migration') IS NOT NULL";
+
 /// Why a database is refused.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -79,7 +86,8 @@ pub(super) async fn prepare(
 ) -> Result<String, StoreError> {
     let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     let synchronous_commit = check_server(&client).await?;
-    let row = client.query_one("SELECT to_regclass('galley_migration') IS NOT NULL", &[]).await?;
+    MIGRATIONS.check(version(&client).await?)?;
+    let row = client.query_one(IS_PARTIAL_COPY, &[]).await?;
     if row.try_get(0)? {
         return Err(Refusal::IncompleteMigration.into());
     }
@@ -88,7 +96,7 @@ pub(super) async fn prepare(
 }
 
 /// Connects to a database that `galley migrate` fills or has started to fill, with the latest
-/// schema.
+/// schema. A new store is marked as a partial copy in the transaction that creates its tables.
 pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client, StoreError> {
     let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
     check_server(&client).await?;
@@ -97,7 +105,8 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
         return Err(Refusal::OtherTables(row.try_get(0)?).into());
     }
     // Create the tables in a new database; never migrate existing tables.
-    migrate(&mut client, &MIGRATIONS, SchemaPolicy::RefuseUnlessEmpty).await?;
+    let policy = SchemaPolicy::RefuseUnlessEmpty;
+    create_or_migrate(&mut client, &MIGRATIONS, policy, MARK_PARTIAL_COPY).await?;
     Ok(client)
 }
 
@@ -105,6 +114,16 @@ async fn migrate(
     client: &mut Client,
     migrations: &Migrations,
     policy: SchemaPolicy,
+) -> Result<(), StoreError> {
+    create_or_migrate(client, migrations, policy, "").await
+}
+
+/// Applies the missing migrations, if the policy allows it, and `on_create` to a new store.
+async fn create_or_migrate(
+    client: &mut Client,
+    migrations: &Migrations,
+    policy: SchemaPolicy,
+    on_create: &str,
 ) -> Result<(), StoreError> {
     // If there is nothing to migrate, no right to change the schema is required.
     if migrations.action(policy, version(client).await?)? == SchemaAction::Keep {
@@ -123,6 +142,7 @@ async fn migrate(
         let earlier = "INSERT INTO galley_schema \
                        SELECT version, now() FROM generate_series(1, $1::int4 - 1) AS version";
         open.execute(earlier, &[&i32::try_from(migrations.first).unwrap_or(i32::MAX)]).await?;
+        open.batch_execute(on_create).await?;
     }
     for (number, statements) in migrations.missing(found) {
         open.batch_execute(statements).await?;
@@ -299,6 +319,29 @@ mod tests {
         let tables = "SELECT relname::text FROM pg_class WHERE relnamespace = \
                       current_schema()::regnamespace AND relkind = 'r' ORDER BY relname";
         assert_eq!(texts(&client, tables).await, ["galley_schema", "theirs"]);
+    }
+
+    #[tokio::test]
+    async fn a_store_to_fill_is_created_with_its_mark_and_its_schema_is_checked_first() {
+        let address = test_database::create().await;
+        let client = test_database::connect(&address).await;
+        let address = address.parse().unwrap();
+        prepare_to_fill(&address).await.unwrap();
+        let error = prepare(&address, SchemaPolicy::Migrate).await.unwrap_err();
+        assert!(cause(error).contains("filled by `galley migrate`"));
+        for (last, expected) in [(999, "schema 999, newer"), (11, "before 0.1.0")] {
+            let versions = format!(
+                "DELETE FROM galley_schema; INSERT INTO galley_schema VALUES ({last}, now())"
+            );
+            client.batch_execute(&versions).await.unwrap();
+            for error in [
+                prepare(&address, SchemaPolicy::Migrate).await.unwrap_err(),
+                prepare_to_fill(&address).await.err().unwrap(),
+            ] {
+                let refused = cause(error);
+                assert!(refused.contains(expected), "{refused}");
+            }
+        }
     }
 
     #[tokio::test]
