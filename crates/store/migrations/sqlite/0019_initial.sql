@@ -316,10 +316,10 @@ CREATE TABLE webhook (
     account_id       INTEGER NOT NULL REFERENCES account (id),
     url              TEXT    NOT NULL,
     -- The format of the payload: that of the feed, or Meta's.
-    format           TEXT    NOT NULL DEFAULT 'galley',
+    format           TEXT    NOT NULL,
     events           TEXT    NOT NULL,
     -- Whether it was made through the Graph API, where an account has one endpoint.
-    subscribed       INTEGER NOT NULL DEFAULT 0,
+    subscribed       INTEGER NOT NULL,
     secret           BLOB    NOT NULL,
     former_secret    BLOB,
     former_until     INTEGER,
