@@ -27,6 +27,17 @@ fn every_command_refuses_a_store_of_a_build_before_the_first_release() {
         &["backup", "copy.db"],
         &["account", "list"],
         &["account", "create", "other"],
+        &["phone", "list", "shop"],
+        &["key", "list", "shop"],
+        &["token", "create", "shop"],
+        &["console", "shop"],
+        &["template", "list", "shop"],
+        &["review", "list", "shop"],
+        &["events", "shop"],
+        &["audit"],
+        &["webhook", "list", "shop"],
+        &["upstream", "status", "shop"],
+        &["clock", "shop"],
         &["migrate", "--from", "sqlite:galley.db", "--to", "postgres://galley@127.0.0.1:1/none"],
     ] {
         assert_refused(&galley(dir.path(), arguments));
