@@ -7,6 +7,7 @@ usage: GALLEY_BIN=… scripts/suites/record_store.py NAME                       
 """
 
 import contextlib
+import functools
 import http.client
 import http.server
 import json
@@ -19,26 +20,38 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
 
-from instances import KEY, PHONE, TOKEN, Service, wait_until
+from instances import KEY, PHONE, TOKEN, Provider, Service, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 SETTINGS = {
-    "GALLEY_BOOTSTRAP_PHONE": PHONE,
     "GALLEY_SECRET_KEY": "the secret key of the fixtures",
     "GALLEY_PUBLIC_URL": "https://galley.example",
     "GALLEY_WEBHOOKS_ALLOW_PRIVATE": "true",
     "GALLEY_WEBHOOKS_RETRIES": "0s",
+    "GALLEY_EMULATOR": "true",
+    "GALLEY_UPSTREAM_ALLOW_PRIVATE": "true",
 }
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Webhook receiver that rejects events of templates whose name contains "fails"."""
+    """Webhook receiver that rejects events of templates whose name contains "fails", and collects statuses."""
+
+    statuses = []
+
+    def do_GET(self):
+        """Answers the verification of a URL in Meta's format."""
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(query["hub.challenge"][0].encode())
 
     def do_POST(self):
         event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(500 if "fails" in event["data"]["name"] else 204)
+        self.statuses += re.findall(r'"status": "(\w+)"', json.dumps(event))
+        self.send_response(500 if "fails" in event.get("data", {}).get("name", "") else 204)
         self.end_headers()
 
     def log_message(self, *_):
@@ -67,8 +80,8 @@ class Account:
         return response.status, response.read()
 
     def call(self, method, path, body=None, **headers):
-        """Sends a request that must succeed. Paths belong to API v1.0 unless they start with a Graph version."""
-        path = path if path.startswith("/v23.0") else self.base + path
+        """Sends a request that must succeed. Paths belong to API v1.0 unless of the Graph API or the console."""
+        path = path if path.startswith(("/v23.0", "/console/")) else self.base + path
         status, response = self.send(method, path, body, **headers)
         if status >= 300:
             sys.exit(f"{method} {path}: {status} {response.decode()}")
@@ -111,17 +124,17 @@ def document(name, text, language="en_US", category="MARKETING", **members):
     }
 
 
-def galley(work, store, *arguments):
-    """Runs a command and returns its JSON output."""
+def galley(work, store, *arguments, text=""):
+    """Runs a command, which reads this text, and returns its JSON output."""
     command = [os.environ["GALLEY_BIN"], *arguments, "--store", store, "--json"]
-    run = subprocess.run(command, cwd=work, env={}, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=work, env=SETTINGS, input=text, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{arguments}: {run.stderr}")
-    return json.loads(run.stdout)
+    return json.loads(run.stdout) if run.stdout else {}
 
 
-def fill(service, run):
-    """Creates data of every kind, except that of emulator accounts, providers and the console."""
+def fill(service, run, provider):
+    """Creates data of every kind."""
     shop = Account(service, KEY, TOKEN)
     text = {"type": "BODY", "text": "Grüße {{1}}, your order is on its way 😀."}
     components = [text | {"example": {"body_text": [["Ada"]]}}]
@@ -149,18 +162,23 @@ def fill(service, run):
     run("account", "create", "desk", "--review", "manual", "--phone", "15550002222", *secrets)
     desk = Account(service, "key-of-the-desk", "token-of-the-desk", "15550002222")
     desk.create("parcel_waits", "A parcel waits for you.")
-    change_and_deliver(shop, desk, run, facts)
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{receiver.server_port}/"
+    change_and_deliver(shop, desk, run, facts, url)
     fill_whatsapp(service, run, facts)
+    fill_emulator(service, run, url)
+    fill_connection(service, run, provider)
+    fill_console(desk, run)
     record_readings(shop, desk, old, fresh)
     facts["events"] = int(shop.call("GET", "/events?after=latest")["paging"]["cursors"]["after"])
     return facts
 
 
-def change_and_deliver(shop, desk, run, facts):
+def change_and_deliver(shop, desk, run, facts, url):
     """Edits, reviews and deletes templates, and delivers their events to an endpoint until it is disabled."""
-    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=receiver.serve_forever, daemon=True).start()
-    endpoint = shop.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_port}/"})
+    endpoint = shop.call("POST", "/webhooks", {"url": url})
+    facts["removed"] = desk.call("POST", "/webhooks", {"url": url})["id"]
     hooks = f"/webhooks/{endpoint['id']}"
     edited = shop.create("edited", "The first text.")
     shop.create("fails_to_arrive", "The endpoint refuses this event.")
@@ -177,6 +195,8 @@ def change_and_deliver(shop, desk, run, facts):
     approved = desk.create("approved_and_edited", "This may be sent.")
     run("review", "approve", approved)
     desk.edit(approved, components=[{"type": "BODY", "text": "This may not be sent yet."}])
+    removed = f"/webhooks/{facts['removed']}/deliveries"
+    wait_until(lambda: desk.call("GET", removed)["data"], 20, "an event is delivered")
     shop.read("/webhooks", f"{hooks}/deliveries", f"/message_templates/{edited}/versions")
     shop.read(f"/message_templates/{edited}?version=2", "/message_templates?status=paused")
     desk.read(f"/message_templates/{approved}/versions", "/message_templates?status=pending")
@@ -202,6 +222,61 @@ def fill_whatsapp(service, run, facts):
     shown = json.dumps(waba.call("GET", f"/v23.0/{id}/message_templates"))
     sample = re.search(r"https://galley.example(/media/[^\"]+)", shown).group(1)
     facts["media"] = {"path": sample, "bytes": list(PICTURE)}
+
+
+def fill_emulator(service, run, url):
+    """Creates an emulator account whose clock stands still, with steps to come, a fault and messages."""
+    secrets = ["--key", "key-of-the-sandbox", "--token", "token-of-the-sandbox"]
+    arguments = ["--rulebook", "whatsapp", "--emulator", "--faithful", "--phone", "15550004444", *secrets]
+    id = run("account", "create", "sandbox", *arguments)["account_id"]
+    sandbox = Account(service, "key-of-the-sandbox", "token-of-the-sandbox", "15550004444")
+    sandbox.call("POST", "/emulator/clock", {"advance": "1h"})
+    rule = {"name": "ordered_*", "outcome": "reject", "reason": "PROMOTIONAL"}
+    sandbox.call("PUT", "/emulator/rules", {"rules": [rule]})
+    endpoint = run("webhook", "add", "sandbox", url, "--format", "whatsapp", "--verify-token", "verified")["id"]
+    for name in ("greeting", "waits_pending_10m", "ordered_by_rule", "gone_for_good"):
+        sandbox.create(name, "Good morning to all of you.")
+    sandbox.call("DELETE", f"/message_templates/{sandbox.created.pop()}")
+    template = {"name": "greeting", "language": {"code": "en_US"}}
+    message = {"messaging_product": "whatsapp", "to": "15550109999", "type": "template", "template": template}
+    sandbox.call("POST", "/v23.0/15550004444/messages", message)
+    sandbox.call("POST", "/emulator/clock", {"advance": "1m"})
+    wait_until(lambda: "read" in Receiver.statuses, 20, "the statuses of the message arrive")
+    fault = {"call": "create", "kind": "error", "code": 80008, "name": "never_created", "times": 2}
+    sandbox.call("POST", "/emulator/faults", fault)
+    override = {"override_callback_uri": url, "verify_token": "verified"}
+    sandbox.call("POST", f"/v23.0/{id}/subscribed_apps", override)
+    run("webhook", "disable", "sandbox", str(endpoint))
+    sandbox.read(*(f"/emulator/{it}" for it in ("clock", "rules", "faults", "messages")))
+    sandbox.read("/message_templates", "/events?after=0", "/webhooks", f"/v23.0/{id}/subscribed_apps")
+
+
+def fill_connection(service, run, provider):
+    """Connects an account to a provider, with templates on both sides, and pauses the connection."""
+    remote = Account(provider, provider.ready["key"], provider.ready["token"], provider.ready["phone_number_id"])
+    for name in ("same_on_both_sides", "changed_at_the_provider"):
+        remote.create(name, "Your order was shipped today.")
+    run("account", "create", "connected", "--rulebook", "whatsapp", "--key", "key-of-the-connected")
+    run("token", "create", "connected", "--secret", "token-of-the-connected", "--scopes", "read,write,upstream")
+    at = ["--base-url", f"{provider.ready['url']}/v23.0", "--waba", provider.ready["waba_id"], "--token-file", "-"]
+    run("upstream", "connect", "connected", *at, text=provider.ready["token"])
+    run("upstream", "import", "connected")
+    connected = Account(service, "key-of-the-connected", "token-of-the-connected", "15550005555")
+    connected.create("submitted", "Your order arrives tomorrow.")
+    done = lambda: connected.call("GET", "/upstream/operations")["data"][0]["state"] == "done"
+    wait_until(done, 20, "the template is submitted")
+    remote.edit(remote.created[-1], components=[{"type": "BODY", "text": "Your order was lost today."}])
+    run("upstream", "sync", "connected")
+    run("upstream", "pause", "connected")
+    connected.create("waits_for_the_end_of_the_pause", "Your order is late.")
+    connected.read("/upstream", "/upstream/operations", "/upstream/templates", "/message_templates", "/events?after=0")
+
+
+def fill_console(desk, run):
+    """Signs in to the console with one link, and leaves another one."""
+    link = run("console", "desk")["url"].split("#link=")[1]
+    desk.call("POST", "/console/session", {"link": link}, **{"Sec-Fetch-Site": "same-origin"})
+    run("console", "desk", "--name", "Mira")
 
 
 def all_delivered(account, hooks):
@@ -263,11 +338,17 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         file = f"{work}/galley.db"
         store = os.environ["GALLEY_TEST_POSTGRES"] if on_postgres else f"sqlite:{file}"
-        service = Service(work, 0, {**SETTINGS, "GALLEY_STORE": store})
+        settings = {**SETTINGS, "GALLEY_STORE": store, "GALLEY_BOOTSTRAP_PHONE": PHONE}
+        service, provider = Service(work, 0, settings), Provider(work)
+        run = functools.partial(galley, work, store)
         try:
-            facts = fill(service, lambda *arguments: galley(work, store, *arguments))
+            facts = fill(service, run, provider)
         finally:
             service.stop()
+            provider.process.terminate()
+            provider.process.wait(timeout=30)
+        # Without a service, the deliveries of a deleted endpoint stay.
+        run("webhook", "remove", "desk", facts.pop("removed"))
         lines = list(dump_postgres(store) if on_postgres else dump_sqlite(file))
     facts |= {"readings": Account.readings, "searches": Account.searches}
     (directory / f"{name}.sql").write_text("\n".join(lines) + "\n")

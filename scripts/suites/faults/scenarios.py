@@ -309,6 +309,8 @@ class Recorded(Starting):
     def prepare(self, galley, directory):
         with sqlite3.connect(directory / "galley.db") as store:
             store.executescript(self.statements)
+            # Messages expire after a day.
+            store.execute("UPDATE message SET created_at = unixepoch() * 1000")
         store.close()
 
     def credentials(self):

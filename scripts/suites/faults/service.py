@@ -15,6 +15,7 @@ SETTINGS = {
     "GALLEY_DRAIN_DELAY": "0s", "GALLEY_WEBHOOKS_ALLOW_PRIVATE": "true", "GALLEY_WEBHOOKS_TIMEOUT": "500ms",
     "GALLEY_WEBHOOKS_RETRIES": "0s " + "1s " * 20, "GALLEY_EVENTS_KEPT": "36500d",
     "GALLEY_SECRET_KEY": "the secret key of the fixtures", "GALLEY_PUBLIC_URL": "https://galley.example",
+    "GALLEY_EMULATOR": "true",
 }
 
 

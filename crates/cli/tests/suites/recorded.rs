@@ -10,8 +10,15 @@ fn a_recorded_database_is_opened_and_works() {
     let database = Database::fresh();
     let recorded = RecordedStore::load("postgres-schema-12");
     database.sql(&recorded.statements);
-    // Make the idempotency records new: they expire after a day.
-    database.sql("UPDATE idempotency SET created_at = extract(epoch FROM now()) * 1000");
+    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
+    let is_empty =
+        |table: &String| database.sql(&format!("SELECT 1 FROM {table} LIMIT 1")).is_empty();
+    let empty: Vec<String> = database.sql(tables).into_iter().filter(is_empty).collect();
+    assert_eq!(empty, [""; 0], "every table has rows");
+    // Make the idempotency records and messages new: they expire after a day.
+    for table in ["idempotency", "message"] {
+        database.sql(&format!("UPDATE {table} SET created_at = extract(epoch FROM now()) * 1000"));
+    }
     let service = recorded.open(database.launch(), database.dir());
     let applied = database.sql("SELECT version FROM galley_schema ORDER BY version");
     assert_eq!(applied, migrations());

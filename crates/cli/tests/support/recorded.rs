@@ -11,6 +11,9 @@ use crate::{
     service::{Launch, Service, document, until},
 };
 
+/// The key of the secrets in the fixtures.
+pub(crate) const SECRET_KEY: &str = "the secret key of the fixtures";
+
 /// The SQL statements that create the store, and the responses of the program that filled it.
 pub(crate) struct RecordedStore {
     pub(crate) statements: String,
@@ -28,9 +31,9 @@ impl RecordedStore {
     /// Starts this program on the store and runs all checks. Returns the running service.
     pub(crate) fn open(&self, launch: Launch, dir: &Path) -> Service {
         let service = launch
-            .variable("GALLEY_SECRET_KEY", "the secret key of the fixtures")
+            .variable("GALLEY_SECRET_KEY", SECRET_KEY)
             .variable("GALLEY_PUBLIC_URL", "https://galley.example")
-            .flags(&["--set", "webhooks_allow_private=true"])
+            .flags(&["--set", "webhooks_allow_private=true", "--set", "emulator=true"])
             // The events of a fixture are older than the default retention.
             .flags(&["--set", "events_kept=36500d"])
             .start();
