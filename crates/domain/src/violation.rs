@@ -286,7 +286,7 @@ id_catalogue! {
     /// Rules for the document that a token is created from.
     TOKENS {
         TokenName "token-name"
-            "The name of a token must have a visible character, must not contain directional characters or line separators, and must not look like an author that Galley itself shows: `operator`, `provider`, `service`, `system` or `token` with a number, also after `the`, in any letter case, compatibility form and with any invisible characters.";
+            "The name of a token must have a visible character, must not contain directional characters or line separators, and must not look like an author that Galley itself shows: `operator`, `provider`, `service`, `system` or `token` with a number, also after `the`, in any letter case or compatibility form, with any accents and invisible characters.";
         TokenScopes "token-scopes" "A token must have at least one scope.";
         TokenExpiry "token-expiry"
             "A token has `expires_in` or `expires_at` or neither, but not both, and expires in the future.";

@@ -1,6 +1,8 @@
 //! Names of accounts and credentials. Events, versions and lists show them beside the authors that
 //! Galley itself names, so no name may look like one of those, or disguise the text around it.
 
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+
 use crate::document::text::{folded, is_directional, is_separator};
 
 /// Maximum length of the name of a credential, in characters.
@@ -67,10 +69,10 @@ pub(crate) fn check_characters(text: &str) -> Result<(), NameError> {
     if let Some(found) = text.chars().find(|it| is_directional(*it)) {
         return Err(NameError::Directional(found));
     }
-    let compared = compared(text);
-    if compared.is_empty() {
+    if folded(text).trim().is_empty() {
         return Err(NameError::Invisible);
     }
+    let compared = compared(text);
     let compared = compared.strip_prefix("the").unwrap_or(&compared);
     let is_number = |it: &str| !it.is_empty() && it.chars().all(char::is_numeric);
     if compared.strip_prefix("token").is_some_and(is_number) {
@@ -82,11 +84,12 @@ pub(crate) fn check_characters(text: &str) -> Result<(), NameError> {
     }
 }
 
-/// The text as it is compared: compatibility forms, letter case, white space and invisible characters
-/// make no difference. In NFKC, lower case is the case folding of every character that folds to ASCII, except
+/// The text as it is compared: compatibility forms, letter case, accents, white space and invisible
+/// characters make no difference. In NFKC, lower case is the case folding of every character that folds to ASCII, except
 /// for `ß`, and no built-in author contains `ss`.
 fn compared(text: &str) -> String {
-    folded(text).replace(char::is_whitespace, "")
+    let is_compared = |it: &char| !it.is_whitespace() && !is_combining_mark(*it);
+    folded(text).nfd().filter(is_compared).collect()
 }
 
 #[cfg(test)]
@@ -142,7 +145,8 @@ mod tests {
             assert_eq!(check_characters(invisible), Err(NameError::Invisible), "{invisible:?}");
         }
         // Scripts and emoji need joiners and selectors.
-        for valid in ["می\u{200c}خواهم", "👩\u{200d}💻", "❤\u{fe0f}", "אבג"] {
+        for valid in ["\u{308}", "कि", "می\u{200c}خواهم", "👩\u{200d}💻", "❤\u{fe0f}", "אבג"]
+        {
             assert_eq!(check_characters(valid), Ok(()), "{valid:?}");
         }
     }
@@ -167,6 +171,12 @@ mod tests {
             ("\u{115f}Service", "service"),
             ("opera\u{200a}tor", "operator"),
             ("sys tem", "system"),
+            ("öperator", "operator"),
+            ("OPÉRATOR", "operator"),
+            ("syste\u{301}m", "system"),
+            ("s\u{20dd}ystem", "system"),
+            ("thé Provider", "provider"),
+            ("tökén 7", "token"),
             ("token 7", "token"),
             ("Token\u{a0}\u{ff17}1", "token"),
         ] {
