@@ -103,6 +103,9 @@ story('another account in one tab takes the others to its list', async () => {
   await second.locator('.bar-account', { hasText: 'Corner shop' }).waitFor();
   const [path, fragment] = other.link().split('#');
   await mira.page.goto(`${service.address}${path}#${fragment}`);
+  // The link does not end the present session unasked.
+  await mira.page.locator('.sign-in', { hasText: 'You are signed in to Corner shop' }).waitFor();
+  await mira.page.getByTestId('replace').click();
   await mira.page.locator('[data-name=book_arrived]').waitFor();
   await second.locator('[data-name=book_arrived]').waitFor();
   assert.match(second.url(), /\/console\/$/);

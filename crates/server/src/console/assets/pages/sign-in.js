@@ -14,6 +14,8 @@ const destination = (next) => (next && /^\/console(\/(?!\/)|\?|$)/.test(next) ? 
 export function page({ query, update, navigate }) {
   let busy = false;
   let byLink = false;
+  /** A link that would end the session of this browser. */
+  let pending = '';
   let shown = false;
   let message = '';
   const go = () => navigate(destination(query.get('next')), { replace: true });
@@ -21,7 +23,7 @@ export function page({ query, update, navigate }) {
   /** @param {{token: string}|{link: string}} credentials */
   async function signIn(credentials) {
     busy = true;
-    message = '';
+    message = pending = '';
     update();
     try {
       await api.signIn(credentials);
@@ -50,11 +52,18 @@ export function page({ query, update, navigate }) {
     void signIn({ token });
   }
 
-  const link = takeLink();
-  if (link) {
+  /** A link of another origin must not exchange the account unnoticed. @param {string} link */
+  async function open(link) {
     byLink = true;
-    void signIn({ link });
-  } else if (api.session) queueMicrotask(go);
+    await api.loadSession().catch(() => null);
+    if (!api.session) return signIn({ link });
+    pending = link;
+    update();
+  }
+
+  const link = takeLink();
+  if (link) void open(link);
+  else if (api.session) queueMicrotask(go);
 
   const form = () => html`
     <form class="sign-in-form" @submit=${submit} novalidate>
@@ -73,6 +82,13 @@ export function page({ query, update, navigate }) {
     </form>
     <p class="quiet">${t.otherWay} <code>${t.command}</code></p>`;
 
+  const confirm = () => html`
+    <p>${t.replaces(api.session?.account.name ?? '')}</p>
+    <div class="button-row">
+      <button class="button button-primary" data-testid="replace" @click=${() => signIn({ link: pending })}>${t.replace}</button>
+      <button class="button" @click=${go}>${t.stay}</button>
+    </div>`;
+
   return {
     title: t.title,
     view: () => html`
@@ -80,7 +96,7 @@ export function page({ query, update, navigate }) {
         <h1 tabindex="-1">${t.title}</h1>
         <p class="sign-in-lead">${t.lead}</p>
         ${query.has('ended') && !message ? html`<div class="notice" role="status">${icon('info')}<div>${t.ended}</div></div>` : nothing}
-        ${byLink ? html`<p role="status">${t.byLink}</p>` : form()}
+        ${pending ? confirm() : byLink ? html`<p role="status">${t.byLink}</p>` : form()}
       </div>`,
   };
 }

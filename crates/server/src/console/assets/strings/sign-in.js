@@ -7,6 +7,10 @@ export const signIn = {
   submit: 'Sign in',
   busy: 'Signing in…',
   byLink: 'Signing in with your link…',
+  /** @param {string} account */
+  replaces: (account) => `You are signed in to ${account}. The link ends this session and signs you in to the account that it is for.`,
+  replace: 'Sign in with the link',
+  stay: 'Stay signed in',
   ended: 'Your session has ended. Sign in again to go on where you were.',
   otherWay: 'No token at hand? The operator can send you a link that works once:',
   command: 'galley console ACCOUNT',
