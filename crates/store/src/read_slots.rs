@@ -24,8 +24,14 @@ const MEDIA_SLOTS: usize = 1;
 /// The name of the slots for downloads of files in the metrics.
 pub(crate) const MEDIA_POOL: &str = "media";
 
+/// How many lists, searches and reads of feeds wait for a slot at a time, a quarter of the default of
+/// `max_connections`: each of them occupies a connection of its client.
+const MAX_WAITING: usize = 256;
+
 /// The slots of a store.
 pub(crate) struct ReadSlots {
+    /// The reads of all accounts that wait for a slot. Each account has a share.
+    waiting: FairSlots<AccountId>,
     lists: CountedSlots,
     searches: CountedSlots,
     feeds: CountedSlots,
@@ -44,10 +50,7 @@ impl CountedSlots {
         Self { slots: FairSlots::new(total, per_account), waits: WaitCounter::default() }
     }
 
-    async fn acquire(&self, account: AccountId) -> ReadSlot {
-        if let Some(slot) = self.slots.try_acquire(account) {
-            return slot;
-        }
+    async fn wait(&self, account: AccountId) -> ReadSlot {
         let _waiting = self.waits.begin();
         self.slots.acquire(account).await
     }
@@ -62,6 +65,7 @@ impl ReadSlots {
     /// keep two processors busy. A search can use a processor for seconds: an account gets two.
     pub(crate) fn in_process() -> Self {
         Self {
+            waiting: FairSlots::adaptive(MAX_WAITING),
             lists: CountedSlots::new(8, 4),
             searches: CountedSlots::new(8, 2),
             feeds: CountedSlots::new(8, 4),
@@ -77,6 +81,7 @@ impl ReadSlots {
         let lists = lists_and_searches - searches;
         let half = |total: usize| total.div_ceil(2);
         Self {
+            waiting: FairSlots::adaptive(MAX_WAITING),
             lists: CountedSlots::new(lists, half(lists)),
             searches: CountedSlots::new(searches, half(searches)),
             feeds: CountedSlots::new(16, 4),
@@ -84,7 +89,7 @@ impl ReadSlots {
         }
     }
 
-    /// Waits for a slot, up to [`MAX_SLOT_WAIT`].
+    /// Waits for a slot, up to [`MAX_SLOT_WAIT`]. Fails at once if too many reads wait already.
     pub(crate) async fn acquire(
         &self,
         kind: ReadKind,
@@ -95,8 +100,12 @@ impl ReadSlots {
             ReadKind::Search => &self.searches,
             ReadKind::Feed => &self.feeds,
         };
-        let acquired = timeout(MAX_SLOT_WAIT, slots.acquire(account)).await;
-        acquired.map_err(|_| StoreError::TooManyReads(kind))
+        if let Some(slot) = slots.slots.try_acquire(account) {
+            return Ok(slot);
+        }
+        let too_many = StoreError::TooManyReads(kind);
+        let Some(_place) = self.waiting.try_acquire(account) else { return Err(too_many) };
+        timeout(MAX_SLOT_WAIT, slots.wait(account)).await.map_err(|_| too_many)
     }
 
     /// Waits for the right to read a part of a file, up to [`MAX_SLOT_WAIT`].
@@ -122,6 +131,8 @@ impl ReadSlots {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     fn account(id: u64) -> AccountId {
@@ -150,6 +161,32 @@ mod tests {
             ] {
                 assert!(slots.acquire(kind, account).await.is_ok(), "{kind:?}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_account_whose_reads_wait_leaves_places_to_others() {
+        for slots in [ReadSlots::in_process(), ReadSlots::for_connections(8)] {
+            let mut context = Context::from_waker(Waker::noop());
+            let mut waits = Vec::new();
+            // 512 lists and as many searches of each account arrive, and nothing ends.
+            let mut waiting = |id: u64| {
+                let before = waits.len();
+                for kind in [ReadKind::List, ReadKind::Search].repeat(512) {
+                    let mut wait = Box::pin(slots.acquire(kind, account(id)));
+                    match wait.as_mut().poll(&mut context) {
+                        Poll::Pending => waits.push(wait),
+                        Poll::Ready(Ok(slot)) => std::mem::forget(slot),
+                        Poll::Ready(Err(error)) => {
+                            assert!(matches!(error, StoreError::TooManyReads(it) if it == kind));
+                        }
+                    }
+                }
+                waits.len() - before
+            };
+            let counts = [1, 2, 3, 4].map(&mut waiting);
+            assert!(counts[0] <= MAX_WAITING / 3 + 1, "{counts:?}");
+            assert!(counts[3] >= MAX_WAITING / 16, "{counts:?}");
         }
     }
 
