@@ -2,6 +2,7 @@
 
 mod accept;
 mod activity;
+mod client_delay;
 mod connections;
 mod framing;
 mod lingering_close;

@@ -40,8 +40,12 @@ struct Client(TcpStream);
 
 impl Client {
     async fn connect(address: SocketAddr) -> Self {
+        Self::with_buffer(address, 16 * 1_024).await
+    }
+
+    async fn with_buffer(address: SocketAddr, bytes: u32) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(16 * 1_024).unwrap();
+        socket.set_recv_buffer_size(bytes).unwrap();
         Self(socket.connect(address).await.unwrap())
     }
 
@@ -272,6 +276,65 @@ async fn a_new_connection_waits_for_no_responses_that_others_do_not_read() {
     assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
     assert_eq!(closed(&service, "evicted").await, 1, "only as many as others need");
     assert_eq!(closed(&service, "send_timeout").await, 0);
+}
+
+#[tokio::test]
+async fn a_slow_reader_keeps_its_connection_beside_new_ones() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let service = TestService::builder().limits(limits).start();
+    let address = service.listen().await;
+    // A network that delivers a few packets at a time.
+    let mut reader = Client::with_buffer(address, 4 * 1_024).await;
+    reader.send(&format!("GET {SCRIPT} HTTP/1.1\r\nHost: galley.test\r\n\r\n")).await;
+    tokio::time::pause();
+    let mut open = Vec::new();
+    for _ in 0..16 {
+        open.push(Client::get(address, "/healthz").await);
+        // 40 KiB per second.
+        for _ in 0..8 {
+            let mut left = 2 * 1_024;
+            while left > 0 {
+                let bytes = reader.read(left).await.expect("it is not closed").len();
+                assert!(bytes > 0, "it is not closed");
+                left -= bytes;
+            }
+            tokio::time::advance(Duration::from_millis(50)).await;
+            for _ in 0..100 {
+                yield_now().await;
+            }
+        }
+        assert_eq!(open.last().unwrap().read(12).await.unwrap(), b"HTTP/1.1 200");
+    }
+    assert_eq!(closed(&service, "evicted").await, 15);
+}
+
+#[tokio::test]
+async fn a_new_connection_waits_for_no_bodies_of_refused_requests() {
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let service = TestService::builder().limits(limits).start();
+    let address = service.listen().await;
+    let head = "POST /api/v1.0/1/x/message_templates HTTP/1.1\r\nHost: galley.test\r\n\
+                Content-Length: 2\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut client = Client::connect(address).await;
+        client.send(head).await;
+        slow.push(client);
+    }
+    tokio::time::pause();
+    let client = Client::get(address, "/healthz").await;
+    for _ in 0..8 {
+        tokio::time::advance(Duration::from_millis(100)).await;
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+        // Just before each is given up, the next request begins.
+        for client in &mut slow {
+            let _ = client.0.try_write(format!("{{}}{head}").as_bytes());
+        }
+    }
+    assert_eq!(client.read(12).await.unwrap(), b"HTTP/1.1 200");
+    assert!(closed(&service, "evicted").await > 0);
 }
 
 /// A service with a file, of which each read can be held back.

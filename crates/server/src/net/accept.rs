@@ -50,9 +50,10 @@ const HEALTH_DRAIN: Duration = Duration::from_millis(500);
 
 /// Maximum number of bytes of a response that the kernel buffers before it has sent them. Without it,
 /// a client that does not read makes the kernel buffer megabytes, and reading some of them would go
-/// unnoticed for minutes.
+/// unnoticed for minutes. The kernel takes more once it has half of it: so each 4 KiB that a client reads
+/// are noticed, as far as its own system tells.
 #[cfg(target_os = "linux")]
-const MAX_UNSENT_BYTES: u32 = 64 * 1_024;
+const MAX_UNSENT_BYTES: u32 = 8 * 1_024;
 
 /// Pause after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);

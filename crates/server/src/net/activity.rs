@@ -5,15 +5,16 @@ use std::{
     mem,
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use hyper::body::Incoming;
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
 
 use super::{
+    client_delay::ClientDelay,
     framing::{FramingError, InvalidRequest},
     send_progress::SendProgress,
 };
@@ -21,9 +22,6 @@ use crate::limits::Limits;
 
 /// Shortest interval between two checks of a connection.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Fewer bytes of a body or a response are no progress of a client that others wait for.
-const MIN_PROGRESS_BYTES: usize = 1_024;
 
 /// The low bits of [`ConnectionActivity::state`] that hold the phase.
 const PHASE_BITS: u32 = 3;
@@ -54,14 +52,8 @@ pub(super) struct ConnectionActivity {
     evicted_state: AtomicU64,
     /// Whether the client has sent a part of a request header, but not all of it.
     has_partial_header: AtomicBool,
-    /// Whether `waits_since` is the time since which the client sends no body or reads no response, and
-    /// how many bytes of it have passed since then.
-    has_stalled: AtomicBool,
-    progress_bytes: AtomicUsize,
-    accepted_at: Instant,
-    /// When the connection became idle, its client began an incomplete header, or the server began to
-    /// wait for progress of a body or a response, in milliseconds after it was accepted.
-    waits_since: AtomicU64,
+    /// How long the client lets the server wait for a header, a body, or room for a response.
+    delay: Mutex<ClientDelay>,
     sending: SendProgress,
 }
 
@@ -89,9 +81,16 @@ pub(super) enum Phase {
     Body,
 }
 
+impl Phase {
+    /// Whether the server waits for the client to send the rest of a request.
+    fn awaits_client(self) -> bool {
+        [Self::New, Self::Header, Self::Body].contains(&self)
+    }
+}
+
 /// A connection that the server may evict.
 pub(super) struct ClientWait {
-    /// For how long the client has not sent a complete header, or sent or read a part that counts.
+    /// For how long the connection has been idle, or how long the client has let the server wait.
     pub(super) time: Duration,
     pub(super) awaited: Awaited,
     pub(super) state: u64,
@@ -154,10 +153,7 @@ impl ConnectionActivity {
             is_shutting_down: AtomicBool::new(false),
             evicted_state: AtomicU64::new(u64::MAX),
             has_partial_header: AtomicBool::new(false),
-            has_stalled: AtomicBool::new(false),
-            progress_bytes: AtomicUsize::new(0),
-            accepted_at: Instant::now(),
-            waits_since: AtomicU64::new(0),
+            delay: Mutex::new(ClientDelay::new(phase.awaits_client())),
             sending: SendProgress::default(),
         }
     }
@@ -192,9 +188,13 @@ impl ConnectionActivity {
     }
 
     pub(super) fn enter(&self, phase: Phase) {
+        let is_blocked = phase == Phase::Sending && self.sending.is_blocked();
+        let mut delay = self.delay();
+        delay.set_waiting(phase.awaits_client() || is_blocked);
         if phase == Phase::Idle {
-            self.wait_from_now();
+            delay.settle();
         }
+        drop(delay);
         // No atomic read-modify-write is needed: only the connection's own task writes.
         let changes = (self.state.load(Ordering::Relaxed) >> PHASE_BITS) + 1;
         self.state.store((changes << PHASE_BITS) | phase as u64, Ordering::Release);
@@ -202,7 +202,6 @@ impl ConnectionActivity {
 
     /// Begins to process a request. Returns its position on the connection, beginning with 0.
     pub(super) fn begin_request(&self) -> u64 {
-        self.end_stall();
         self.enter(Phase::Processing);
         let number = self.requests.load(Ordering::Relaxed);
         self.requests.store(number + 1, Ordering::Relaxed);
@@ -228,23 +227,15 @@ impl ConnectionActivity {
     /// Begins to send a response.
     pub(super) fn begin_response(&self) {
         self.sending.begin();
-        self.end_stall();
         self.enter(Phase::Sending);
     }
 
     /// Records that hyper's write buffer is empty: a response whose body is complete was sent.
     /// Returns whether a body waits for that.
     pub(super) fn record_flush(&self) -> bool {
-        let is_sending = self.phase() == Phase::Sending as u64;
-        if is_sending {
-            self.end_stall();
-        }
-        if is_sending && !self.sending.is_body_open() {
+        if self.phase() == Phase::Sending as u64 && !self.sending.is_body_open() {
             // The client may have begun the next request during the response.
             let is_partial = self.has_partial_header.load(Ordering::Relaxed);
-            if is_partial {
-                self.wait_from_now();
-            }
             self.enter(if is_partial { Phase::Header } else { Phase::Idle });
         }
         self.sending.flush()
@@ -252,12 +243,10 @@ impl ConnectionActivity {
 
     /// Records that bytes were read, and whether they end within a header. The first ones start a
     /// request header, unless a request is being processed or answered.
-    pub(super) fn record_read(&self, has_partial_header: bool) {
+    pub(super) fn record_read(&self, bytes: usize, has_partial_header: bool) {
         self.has_partial_header.store(has_partial_header, Ordering::Relaxed);
-        if self.is_idle() {
-            if has_partial_header {
-                self.wait_from_now();
-            }
+        self.delay().record_bytes(bytes);
+        if is_idle(self.state.load(Ordering::Relaxed)) {
             self.enter(Phase::Header);
         }
     }
@@ -265,15 +254,12 @@ impl ConnectionActivity {
     /// Records that a handler waits for the next part of a body.
     pub(super) fn wait_for_body(&self) {
         if self.phase() == Phase::Processing as u64 {
-            self.stall();
             self.enter(Phase::Body);
         }
     }
 
-    /// Records that a part of a body has arrived. A client that sends a few bytes at a time still lets the
-    /// server wait.
-    pub(super) fn end_wait_for_body(&self, bytes: usize) {
-        self.record_progress(bytes);
+    /// Records that a part of a body has arrived.
+    pub(super) fn end_wait_for_body(&self) {
         if self.phase() == Phase::Body as u64 {
             self.enter(Phase::Processing);
         }
@@ -282,67 +268,39 @@ impl ConnectionActivity {
     /// Records a write of a response: its length, or `None` if it waits for the client.
     pub(super) fn record_write(&self, written: Option<usize>) {
         self.sending.record_write(written);
-        match written {
-            Some(bytes) => self.record_progress(bytes),
-            None => self.stall(),
+        let mut delay = self.delay();
+        if let Some(bytes) = written {
+            delay.record_bytes(bytes);
         }
-    }
-
-    /// Records that the server waits for a body, or for room for a response.
-    fn stall(&self) {
-        if !self.has_stalled.load(Ordering::Relaxed) {
-            self.progress_bytes.store(0, Ordering::Relaxed);
-            self.wait_from_now();
-            self.has_stalled.store(true, Ordering::Release);
+        if self.phase() == Phase::Sending as u64 {
+            delay.set_waiting(written.is_none());
         }
-    }
-
-    fn record_progress(&self, bytes: usize) {
-        let bytes = self.progress_bytes.load(Ordering::Relaxed).saturating_add(bytes);
-        self.progress_bytes.store(bytes, Ordering::Relaxed);
-        if bytes >= MIN_PROGRESS_BYTES {
-            self.has_stalled.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// What the server waits for is another body or response, unless the client does not read the last
-    /// response: a further request does not give it more time.
-    fn end_stall(&self) {
-        if !self.sending.is_blocked() {
-            self.has_stalled.store(false, Ordering::Relaxed);
-        }
-    }
-
-    fn wait_from_now(&self) {
-        let millis = u64::try_from(self.accepted_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.waits_since.store(millis, Ordering::Relaxed);
     }
 
     fn phase(&self) -> u64 {
         self.state.load(Ordering::Relaxed) & PHASE_MASK
     }
 
-    fn is_idle(&self) -> bool {
-        is_idle(self.state.load(Ordering::Relaxed))
+    fn delay(&self) -> MutexGuard<'_, ClientDelay> {
+        self.delay.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long the server has waited for a request of the client, for its body, or for the client to
-    /// read the response. `None` if it does not wait for the client.
+    /// What the server waits for, and how long the client lets it wait. `None` if it does not wait for
+    /// the client.
     pub(super) fn client_wait(&self) -> Option<ClientWait> {
         // Before the time, which is written before the state.
         let state = self.state.load(Ordering::Acquire);
+        let delay = self.delay();
         let awaited = match state & PHASE_MASK {
-            phase if phase == Phase::Idle as u64 => Awaited::Request,
-            phase if phase == Phase::Body as u64 => Awaited::Body,
-            phase if phase == Phase::Sending as u64 && self.has_stalled.load(Ordering::Acquire) => {
-                Awaited::Response
+            phase if phase == Phase::Idle as u64 => {
+                let time = delay.unchanged_for();
+                return Some(ClientWait { time, awaited: Awaited::Request, state });
             }
-            _ if is_incomplete(state) => Awaited::Header,
-            _ => return None,
+            phase if phase == Phase::Body as u64 => Awaited::Body,
+            phase if phase == Phase::Sending as u64 => Awaited::Response,
+            _ => Awaited::Header,
         };
-        let since = Duration::from_millis(self.waits_since.load(Ordering::Relaxed));
-        let time = self.accepted_at.elapsed().saturating_sub(since);
-        Some(ClientWait { time, awaited, state })
+        delay.is_waiting().then(|| ClientWait { time: delay.time(), awaited, state })
     }
 
     /// Asks the connection to close. Returns `false` if its state has changed.
@@ -402,11 +360,6 @@ impl ConnectionActivity {
         };
         (elapsed > limit).then_some(reason)
     }
-}
-
-/// Whether the client has begun a connection or a request, and the rest is missing.
-fn is_incomplete(state: u64) -> bool {
-    [Phase::Header as u64, Phase::New as u64, Phase::Body as u64].contains(&(state & PHASE_MASK))
 }
 
 fn is_idle(state: u64) -> bool {

@@ -29,9 +29,13 @@ const MIN_IDLE: Duration = Duration::from_millis(250);
 /// in one packet.
 const MIN_HEADER_TIME: Duration = Duration::from_millis(100);
 
-/// Time that a client has to send the next part of its body, or to read the next part of its response,
-/// although others wait for its connection: a round trip of a slow network.
+/// How long a client may let the server wait for its body, or for room for its response, although others
+/// wait for its connection: a round trip of a slow network.
 const MIN_STALL_TIME: Duration = Duration::from_millis(250);
+
+/// The same, once all connections have been taken for [`MIN_IDLE`] and none is idle: longer than from one
+/// packet to the next.
+const MIN_TRANSFER_WAIT: Duration = Duration::from_millis(25);
 
 /// Maximum pause between two searches for a connection to close. The one that was found may have got a
 /// request in the meantime, or needs a moment to close.
@@ -169,6 +173,8 @@ impl Table {
 /// Connections with the highest rank are closed first, and among them the one that has waited longest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    /// A header, a body or a response goes on slowly.
+    Slow,
     /// Idle, but used a moment ago.
     UsedOften,
     /// Idle, but used within the last second.
@@ -184,10 +190,11 @@ enum Rank {
 /// The rank of a connection that waits for its client; `None` if it is not closed now.
 fn rank(wait: &ClientWait, min_idle: Duration) -> Option<Rank> {
     match (wait.awaited, wait.time) {
-        (Awaited::Body | Awaited::Response, time) => {
-            (time >= MIN_STALL_TIME).then_some(Rank::Stalled)
+        (Awaited::Body | Awaited::Response, time) if time >= MIN_STALL_TIME => Some(Rank::Stalled),
+        (Awaited::Header, time) if time >= MIN_HEADER_TIME => Some(Rank::SlowHeader),
+        (Awaited::Header | Awaited::Body | Awaited::Response, time) => {
+            (min_idle.is_zero() && time >= MIN_TRANSFER_WAIT).then_some(Rank::Slow)
         }
-        (Awaited::Header, time) => (time >= MIN_HEADER_TIME).then_some(Rank::SlowHeader),
         (Awaited::Request, time) if time >= LONG_IDLE => Some(Rank::LongIdle),
         (Awaited::Request, time) if time >= MIN_IDLE => Some(Rank::Used),
         (Awaited::Request, time) => (time >= min_idle).then_some(Rank::UsedOften),

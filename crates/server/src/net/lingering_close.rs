@@ -49,6 +49,7 @@ impl TrackedBody {
 impl Drop for TrackedBody {
     /// Leaves a body that no handler has read to its end to [`discard_small_body`].
     fn drop(&mut self) {
+        self.activity.end_wait_for_body();
         if self.activity.has_unread_body() {
             self.activity.leave_body(self.body.take());
         }
@@ -76,12 +77,10 @@ impl Body for TrackedBody {
         if is_end {
             self.activity.set_unread_body(false);
         }
-        match &frame {
-            Poll::Pending => self.activity.wait_for_body(),
-            Poll::Ready(Some(Ok(frame))) => {
-                self.activity.end_wait_for_body(frame.data_ref().map_or(0, Bytes::len));
-            }
-            Poll::Ready(_) => self.activity.end_wait_for_body(0),
+        if frame.is_pending() {
+            self.activity.wait_for_body();
+        } else {
+            self.activity.end_wait_for_body();
         }
         frame.map_err(Into::into)
     }
@@ -101,6 +100,8 @@ impl Body for TrackedBody {
 pub(super) async fn discard_small_body(activity: &ConnectionActivity) {
     let Some(mut body) = activity.take_body() else { return };
     let discard = async {
+        // Until the response, the server waits for the client.
+        activity.wait_for_body();
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             if frame.is_err() {
                 return;

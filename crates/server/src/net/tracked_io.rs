@@ -60,7 +60,8 @@ impl rt::Read for TrackedIo<'_> {
             if let Some(invalid) = this.framing.observe(read.filled()) {
                 this.activity.record_invalid(invalid);
             }
-            this.activity.record_read(this.framing.is_within_header());
+            let bytes = read.filled().len();
+            this.activity.record_read(bytes, this.framing.is_within_header());
             buffer.put_slice(read.filled());
             Poll::Ready(result)
         })

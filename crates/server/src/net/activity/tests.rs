@@ -37,7 +37,7 @@ fn the_first_byte_has_the_deadline_of_a_header() {
 
 #[test]
 fn sending_a_header_byte_by_byte_does_not_extend_its_deadline() {
-    let overdue = polled(13, Phase::Header, |activity| activity.record_read(true));
+    let overdue = polled(13, Phase::Header, |activity| activity.record_read(1, true));
     assert_eq!(overdue, Some(CloseReason::HeaderTimeout));
 }
 
@@ -82,7 +82,7 @@ fn a_response_that_waits_for_the_store_is_neither_idle_nor_slow() {
 
 #[test]
 fn a_pipelined_header_has_its_deadline_after_the_response() {
-    let (activity, missed) = polled_while_sending(|activity| activity.record_read(true));
+    let (activity, missed) = polled_while_sending(|activity| activity.record_read(1, true));
     assert_eq!(missed, None);
     activity.sending().end_body();
     activity.record_flush();
@@ -91,46 +91,49 @@ fn a_pipelined_header_has_its_deadline_after_the_response() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_body_is_missing_lets_the_server_wait_however_few_bytes_it_sends() {
+async fn bytes_of_a_body_make_up_for_the_time_in_which_they_are_awaited() {
     let activity = ConnectionActivity::new(Phase::Processing);
     let waited = async |bytes: usize| {
-        activity.end_wait_for_body(bytes);
+        activity.record_read(bytes, false);
+        activity.end_wait_for_body();
         assert!(activity.client_wait().is_none(), "the handler has what it read");
         activity.wait_for_body();
-        tokio::time::advance(Duration::from_millis(10)).await;
+        tokio::time::advance(Duration::from_millis(200)).await;
         let wait = activity.client_wait().filter(|it| it.awaited == Awaited::Body);
         wait.map(|it| it.time.as_millis())
     };
-    assert_eq!(waited(0).await, Some(10));
-    assert_eq!(waited(1).await, Some(20));
-    assert_eq!(waited(MIN_PROGRESS_BYTES - 2).await, Some(30));
-    assert_eq!(waited(1).await, Some(10), "small parts add up");
+    assert_eq!(waited(0).await, Some(200));
+    assert_eq!(waited(2_048).await, Some(200 - 125 + 200));
+    assert_eq!(waited(2_048).await, Some(275 - 125 + 200));
+    assert_eq!(waited(9_000).await, Some(200), "they are no credit");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_few_bytes_at_a_time_lets_the_server_wait() {
+async fn waits_for_a_response_to_be_read_add_up_over_requests() {
     let activity = ConnectionActivity::new(Phase::Processing);
     activity.begin_response();
     let waited = async |written: usize| {
         activity.record_write(Some(written));
         activity.record_write(None);
-        tokio::time::advance(Duration::from_millis(10)).await;
+        tokio::time::advance(Duration::from_millis(200)).await;
         let wait = activity.client_wait().filter(|it| it.awaited == Awaited::Response);
         wait.map(|it| it.time.as_millis())
     };
-    assert_eq!(waited(0).await, Some(10));
-    assert_eq!(waited(MIN_PROGRESS_BYTES - 1).await, Some(20));
-    assert_eq!(waited(1).await, Some(10), "small parts add up");
-    // The client has read all, and the server has nothing to send.
-    activity.record_write(Some(1));
-    activity.record_flush();
-    assert!(activity.client_wait().is_none());
-    assert_eq!(waited(0).await, Some(10));
+    assert_eq!(waited(0).await, Some(200));
+    assert_eq!(waited(2_048).await, Some(200 - 125 + 200));
     // A further request does not begin another wait.
     activity.begin_request();
     assert!(activity.client_wait().is_none());
     activity.begin_response();
-    assert_eq!(waited(0).await, Some(20));
+    assert_eq!(waited(2_048).await, Some(275 - 125 + 200));
+    // The client has read all. What the server does then is no wait for it.
+    activity.record_write(Some(2_048));
+    assert!(activity.client_wait().is_none());
+    tokio::time::advance(Duration::from_millis(100)).await;
+    assert_eq!(waited(0).await, Some(350 - 125 - 100 + 200));
+    // Waits of long ago do not count.
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(waited(16_384).await, Some(200));
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,7 +30,7 @@ async fn full(doing: &[Doing]) -> (Arc<OpenConnections>, Vec<OpenConnection>) {
                 Idle(since) if since == millis => connection.activity.enter(Phase::Idle),
                 Header(since) if since == millis => {
                     connection.activity.enter(Phase::Idle);
-                    connection.activity.record_read(true);
+                    connection.activity.record_read(1, true);
                 }
                 Body(since) if since == millis => connection.activity.wait_for_body(),
                 Response(since) if since == millis => {
@@ -219,6 +219,118 @@ async fn a_client_waits_a_bounded_time_for_connections_that_are_always_used() {
         }
     };
     assert!(evicted.await < 2 * MIN_IDLE);
+}
+
+/// What the client of a connection does again and again, with so many milliseconds between.
+#[derive(Clone, Copy)]
+enum Again {
+    /// Completes its header, and begins the next one.
+    Header(u64),
+    /// Completes its body of a few bytes, and begins the next request.
+    Body(u64),
+    /// Reads so many bytes of a response.
+    Response(usize, u64),
+    /// Has a request that is answered at once.
+    Request(u64),
+}
+
+impl Again {
+    async fn run(self, activity: &ConnectionActivity) {
+        let (Self::Header(pause)
+        | Self::Body(pause)
+        | Self::Response(_, pause)
+        | Self::Request(pause)) = self;
+        activity.enter(Phase::Idle);
+        if let Self::Response(..) = self {
+            activity.begin_request();
+            activity.begin_response();
+        }
+        let respond = |has_partial_header| {
+            activity.begin_response();
+            activity.record_write(Some(200));
+            activity.sending().end_body();
+            activity.record_read(100, has_partial_header);
+            activity.record_flush();
+        };
+        loop {
+            match self {
+                Self::Header(_) => {
+                    activity.record_read(1, false);
+                    activity.begin_request();
+                    respond(true);
+                }
+                Self::Body(_) => {
+                    activity.end_wait_for_body();
+                    respond(false);
+                    activity.begin_request();
+                    activity.wait_for_body();
+                }
+                Self::Response(bytes, _) => {
+                    activity.record_write(Some(bytes));
+                    activity.record_write(None);
+                }
+                Self::Request(_) => {
+                    activity.begin_request();
+                    respond(false);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+}
+
+/// Which of the connections with these clients are closed for new ones, in order, and how long each of
+/// these waits. The clients have gone on for two seconds before the first one.
+async fn evicted_beside(clients: &[Again], count: usize) -> Vec<(u64, Duration)> {
+    let connections = OpenConnections::new(clients.len(), Duration::from_millis(5));
+    let mut tasks = tokio::task::JoinSet::new();
+    for client in clients {
+        let (client, connection) = (*client, connections.admit().await);
+        tasks.spawn(async move {
+            tokio::select! {
+                () = client.run(&connection.activity) => unreachable!("it goes on for ever"),
+                _ = connection.activity.close_requested() => connection.id,
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (mut evicted, mut admitted) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let began = Instant::now();
+        let admit = timeout(Duration::from_secs(5), connections.admit());
+        let Ok(connection) = admit.await else { break };
+        connection.activity.enter(Phase::Processing);
+        admitted.push(connection);
+        let id = tasks.join_next().await.expect("one is closed").unwrap();
+        evicted.push((id, began.elapsed()));
+    }
+    evicted
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_go_on_just_in_time_make_room_before_honest_ones() {
+    let slow = [Again::Body(240), Again::Header(90), Again::Response(1_024, 240)];
+    let honest = [Again::Request(5), Again::Response(4_096, 100)];
+    let evicted = evicted_beside(&[slow.as_slice(), honest.as_slice()].concat(), 3).await;
+    let mut ids: Vec<u64> = evicted.iter().map(|it| it.0).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [0, 1, 2]);
+    assert!(evicted.iter().all(|it| it.1 < 2 * MIN_IDLE), "{evicted:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_always_transfer_a_little_do_not_keep_all_connections() {
+    let clients = [
+        Again::Response(32_768, 20),
+        Again::Response(1_024, 60),
+        Again::Response(1_024, 55),
+        Again::Response(32_768, 10),
+    ];
+    let evicted = evicted_beside(&clients, 4).await;
+    let mut ids: Vec<u64> = evicted.iter().map(|it| it.0).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2], "others go on");
+    assert!(evicted.iter().all(|it| it.1 < 2 * MIN_IDLE), "{evicted:?}");
 }
 
 #[tokio::test(start_paused = true)]
