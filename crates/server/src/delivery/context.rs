@@ -121,16 +121,22 @@ impl EndpointError {
 }
 
 impl WebhookContext {
+    /// Whether [`Self::check_endpoint`] waits: for the resolver, or for the endpoint. Without a token, and
+    /// with private networks allowed, the name is not resolved: nearly every address is allowed, and a
+    /// local receiver may start later.
+    pub fn waits_for_endpoint(&self, token: Option<&Redacted>) -> bool {
+        token.is_some() || !self.guard.policy().allow_private
+    }
+
     /// Checks whether a URL may be registered as an endpoint. With a token, the endpoint must pass
-    /// the verification request now. Without one, and with private networks allowed, the name is
-    /// not resolved: nearly every address is allowed, and a local receiver may start later.
+    /// the verification request now.
     pub async fn check_endpoint(
         &self,
         account: AccountId,
         url: &str,
         token: Option<&Redacted>,
     ) -> Result<(), EndpointError> {
-        if token.is_none() && self.guard.policy().allow_private {
+        if !self.waits_for_endpoint(token) {
             self.guard.check_url(url)?;
             return Ok(());
         }

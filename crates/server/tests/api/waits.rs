@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::app::{TestApp, hello, path, request};
 use crate::{
-    harness::{TestAccount, TestResponse, TestService},
+    harness::{TestAccount, TestResponse, TestService, setup},
     sandbox::emulator::order,
 };
 
@@ -147,6 +147,24 @@ async fn all_waits_share_one_limit_and_each_account_has_a_share() {
         assert!(metrics.text().contains(&line), "{}", metrics.text());
     }
     drop((shop_waits, delayed, polls, other));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_neither_resolved_nor_verified_waits_for_nothing() {
+    let webhooks = setup::webhooks(true);
+    let test = TestService::builder().limits(limits()).webhooks(webhooks).start();
+    let (key, token) = ("feed", "feed");
+    let feed = TestAccount { rulebook: &WHATSAPP, key, token, ..TestAccount::named("feed") };
+    test.account(feed).await;
+    let (_, polls) = answered(&test, (0..6).map(|_| long_poll("feed")), 2).await;
+    let register = |body: serde_json::Value| {
+        call(Method::POST, "/api/v1.0/feed/feed/webhooks", "feed", body.to_string(), None)
+    };
+    let url = "http://127.0.0.1:9000/hook";
+    assert_eq!(test.send(register(json!({"url": url}))).await.status, 201);
+    let verified = json!({"url": url, "format": "whatsapp", "verify_token": "t"});
+    test.send(register(verified)).await.problem(429, "too-many-requests");
+    drop(polls);
 }
 
 #[tokio::test]

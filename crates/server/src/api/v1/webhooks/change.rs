@@ -41,8 +41,7 @@ pub(super) async fn create(
         body.process(&app, read).await?;
     // The memory of a large body is free again while the receiver is verified.
     drop(body);
-    admitted.begin_wait(&app)?;
-    check_url(&app, &caller, &url, verify_token.as_ref()).await?;
+    check_url(&app, &caller, &admitted, &url, verify_token.as_ref()).await?;
     let (account, at) = (caller.account.id, app.clock().now());
     let subscribed = caller.account.is_app_callback(format);
     let given = match secret {
@@ -90,8 +89,7 @@ pub(super) async fn edit(
     // A token without a URL verifies the current URL again.
     if url.is_some() || verify_token.is_some() {
         let url = url.as_ref().unwrap_or(&webhook.url);
-        admitted.begin_wait(&app)?;
-        check_url(&app, &caller, url, verify_token.as_ref()).await?;
+        check_url(&app, &caller, &admitted, url, verify_token.as_ref()).await?;
     }
     let change = WebhookChange { url, events, disabled };
     let (account, at) = (caller.account.id, app.clock().now());
@@ -151,9 +149,13 @@ async fn find(app: &App, caller: &Caller<Webhooks>) -> Result<Webhook, Problem> 
 async fn check_url(
     app: &App,
     caller: &Caller<Webhooks>,
+    admitted: &Admitted,
     url: &str,
     token: Option<&Redacted>,
 ) -> Result<(), Problem> {
+    if app.webhooks().waits_for_endpoint(token) {
+        admitted.begin_wait(app)?;
+    }
     let account = caller.account.id;
     app.webhooks().check_endpoint(account, url, token).await.map_err(|error| {
         error.log_hidden_cause(account, caller.trace);
