@@ -43,10 +43,10 @@ PARTS = ("none", "waits-4x200", "waits-2x512", "headers", "bodies", "readers", "
 
 # Limits in milliseconds: of the 99th percentile beside waits, and of the slowest request beside the other parts.
 # A connection whose body or response does not go on is closed after 250 ms at the earliest, and clients that
-# come again queue beside the new one.
+# come again queue beside the new one: it waits for up to two such times (docs/decisions/0026-admission.md).
 MAX_P99 = 25
 MAX_SLOWEST = 250
-MAX_SLOWEST_BESIDE_TRANSFERS = 1_000
+MAX_SLOWEST_BESIDE_TRANSFERS = 500
 
 # Time that the other accounts have to begin, and for the last responses.
 WARM_UP_SECONDS = 3
