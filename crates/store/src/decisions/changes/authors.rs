@@ -164,8 +164,8 @@ pub(super) fn is_by(author: Actor, person: &HashSet<CredentialId>) -> bool {
 }
 
 /// What counts as one text each: every object that has a text, such as a button with its label and URL,
-/// every setting, every text as it is written, and its words. Objects keep an author who combines the
-/// texts of other people. Samples are no texts.
+/// every setting, every text as it is written, its letters, and its words. Objects keep an author who
+/// combines the texts of other people. Samples are no texts.
 fn texts(content: &str) -> Vec<Text> {
     let mut texts = Vec::new();
     match Document::parse(content.as_bytes()) {
@@ -178,13 +178,16 @@ fn texts(content: &str) -> Vec<Text> {
     texts
 }
 
-/// Returns the value without samples, and whether it has a text.
+/// Returns the value without samples, with the letters of its texts, and whether it has a text.
 fn visit_value(value: &Json<'_>, key: &str, texts: &mut Vec<Text>) -> (String, bool) {
     match value {
         Json::String(text) if !KINDS.contains(&key) => {
+            let letters = letters(text);
             texts.push([text.to_string()].into());
             texts.push(pairs_of_words(text));
-            (format!("{text:?}"), true)
+            let shown = format!("{letters:?}");
+            texts.push([letters].into());
+            (shown, true)
         }
         Json::Array(items) => {
             let items = items.iter().map(|item| visit_value(item, key, texts));
@@ -215,6 +218,20 @@ fn visit_value(value: &Json<'_>, key: &str, texts: &mut Vec<Text>) -> (String, b
     }
 }
 
+/// The text without letter case and all that looks the same. `ß` and `SS`, or the two small letters of
+/// `Σ`, differ only in case.
+fn caseless(text: &str) -> String {
+    folded(&text.to_uppercase())
+}
+
+/// The letters and digits of a text, however its words are separated or divided. A text without any is
+/// compared without spaces.
+fn letters(text: &str) -> String {
+    let text = caseless(text);
+    let letters: String = text.chars().filter(|it| is_word_character(*it)).collect();
+    if letters.is_empty() { text.replace(char::is_whitespace, "") } else { letters }
+}
+
 /// The pairs of neighbouring words of a text, also with its start and end.
 fn pairs_of_words(text: &str) -> Text {
     let mut json_strings = String::new();
@@ -222,7 +239,7 @@ fn pairs_of_words(text: &str) -> Text {
         // Such as the JSON of a flow.
         join_strings(json.root(), "", &mut json_strings);
     }
-    let text = folded(if json_strings.is_empty() { text } else { &json_strings });
+    let text = caseless(if json_strings.is_empty() { text } else { &json_strings });
     let mut words = words(&text);
     if words.is_empty() {
         words.push(text);

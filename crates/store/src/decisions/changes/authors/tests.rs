@@ -327,6 +327,38 @@ fn text_that_looks_the_same_keeps_its_author() {
 }
 
 #[test]
+fn text_keeps_its_authors_with_other_spaces_punctuation_and_case() {
+    for (anna, again) in [
+        ("Take the parcel of today", "T ake th e parc el o f tod ay"),
+        ("Take the parcel of today", "Takethe parcelof today"),
+        ("Take the parcel of today", "Ta.ke t-he pa\u{feff}rc\u{2003}el o\u{2028}f to_day"),
+        ("Pay now", "P a y n o w"),
+        ("Große Grüße", "GROSSE GRÜSSE"),
+        ("Ο δρόμος μας", "Ο ΔΡΌΜΟΣ ΜΑΣ"),
+        ("ﬁrst oﬀer", "FIRST OFFER"),
+        ("🎉🎊", "🎉 \u{200b}🎊 "),
+        ("!!!", "! ! !"),
+    ] {
+        let versions = [(ANNA, &*body(anna)), (BEN, &body(again))];
+        assert_eq!(authors(None, &versions), [ANNA, BEN], "{again}");
+    }
+    assert_eq!(authors(None, &[(ANNA, &body("🎉 🎊")), (BEN, &body("👍 🎊"))]), [BEN]);
+    // Also where a live text is written in another way.
+    let [live, other] = ["Pay now", "PAY, now!"].map(body);
+    assert_eq!(authors(Some(1), &[(CARA, &live), (ANNA, &other)]), [ANNA]);
+}
+
+#[test]
+fn a_combination_of_live_texts_keeps_its_author_with_invisible_characters() {
+    let live = format!("{},{}", button("Pay", "shop"), button("Stop", "list"));
+    for pay in ["Pay", "PAY", "Pay ", "P\u{200b}ay"] {
+        let [anna, ben] = ["Pay", pay].map(|label| button(label, "list"));
+        let versions = [(CARA, &*live), (ANNA, &*anna), (BEN, &*ben)];
+        assert!(authors(Some(1), &versions).contains(&ANNA), "{pay:?}");
+    }
+}
+
+#[test]
 fn all_tokens_of_a_rotation_are_one_person() {
     let id = CredentialId;
     let rotations: Vec<_> =
