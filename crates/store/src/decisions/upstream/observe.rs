@@ -321,8 +321,8 @@ impl<'a> Observation<'a> {
 
     /// When the template is to be looked at once more, because it may have been seen in the second of its
     /// last change, or because the read has shown no content, as one that has failed. If that look was
-    /// asked for by the one before, the provider may show the time of now as that of the change: then the
-    /// next one waits as after a read that has failed.
+    /// asked for by the one before and shows the same content, the provider may show the time of now as
+    /// that of the change: then the next one waits as after a read that has failed.
     fn second_look(&self, asked: Option<Timestamp>) -> Option<Timestamp> {
         let later = || self.seen_at.checked_add(PROBE_INTERVAL).map(postponed_to).ok();
         if !self.is_settled() {
@@ -330,7 +330,9 @@ impl<'a> Observation<'a> {
         }
         let next = after_second(self.remote.updated_at, self.seen_at)?;
         let before = self.before.and_then(|it| after_second(it.remote_updated_at, it.observed_at));
-        let is_again = before.is_some_and(|before| unsettled(Some(before), asked).is_none());
+        let is_unchanged = self.before.is_some_and(|it| it.content_key == self.content_key());
+        let is_asked = before.is_some_and(|before| unsettled(Some(before), asked).is_none());
+        let is_again = is_asked && is_unchanged;
         if is_again { later() } else { Some(next) }
     }
 

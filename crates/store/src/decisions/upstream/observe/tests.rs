@@ -8,6 +8,7 @@ use galley_domain::{
 
 use super::*;
 
+mod lost;
 mod properties;
 mod unsent;
 

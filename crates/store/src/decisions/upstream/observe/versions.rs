@@ -129,11 +129,12 @@ impl Observation<'_> {
     /// time of its last change. A call in the second of that one is told by the look after the second.
     fn is_older_than_call(&self, before: &MirroredTemplate) -> bool {
         let Some(updated_at) = self.remote.updated_at else { return false };
+        let second_look = after_second(Some(updated_at), updated_at);
         before.sent_version.is_some()
             && before.sent_version != before.version
             && before.content_key == self.content_key()
             && before.remote_updated_at == Some(updated_at)
-            && before.dirty_at != after_second(Some(updated_at), updated_at)
+            && (before.dirty_at != second_look || second_look.is_some_and(|it| self.seen_at < it))
     }
 
     /// Whether the newest version has another category than the provider shows, or a sample, which no

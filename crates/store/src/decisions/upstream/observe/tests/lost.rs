@@ -1,0 +1,70 @@
+//! What a look at the provider tells while it is not known what a call has done there.
+
+use super::*;
+
+/// A message with a one-time code as the provider shows it: without the app that receives the code.
+fn shown_code(status: &str, updated_at: i64) -> RemoteTemplate {
+    let button = r#"{"type":"URL","text":"Copy code","url":"https://www.whatsapp.com/otp/code/?otp_type=ONE_TAP"}"#;
+    let text = format!(
+        r#"{{"id":"5","name":"a","language":"en","status":"{status}","category":"AUTHENTICATION","components":[{{"type":"BODY","text":"{{{{1}}}} is your code."}},{{"type":"BUTTONS","buttons":[{button}]}}]}}"#
+    );
+    RemoteTemplate { updated_at: Some(time(updated_at)), ..RemoteTemplate::parse(&text).unwrap() }
+}
+
+/// A template whose newest version, with this content, waits for a decision.
+fn pending(version: u64, approved_version: Option<u64>, content: &str) -> StoredTemplate {
+    let category =
+        if content.contains("otp_type") { Category::Authentication } else { Category::Utility };
+    #[expect(clippy::disallowed_methods, reason = "a test needs no valid template")]
+    let template =
+        Template::restore("a".to_owned(), "en".to_owned(), category, true, content.to_owned());
+    let state = State { version, newest_status: Status::Pending, approved_version, hold: None };
+    StoredTemplate { template, ..stored(state) }
+}
+
+fn version(number: u64, content: &str) -> FormerVersion {
+    let category = pending(number, None, content).template.category();
+    FormerVersion { number, category, content: content.to_owned() }
+}
+
+fn asked(row: &MirroredTemplate) -> Source {
+    Source::Read { asked: row.dirty_at, confirmed: None }
+}
+
+#[test]
+fn only_the_look_after_the_second_of_a_change_tells_a_call_of_that_second() {
+    let former = [version(1, &code("first"))];
+    let edited = pending(2, Some(1), &code("second"));
+    let shown = shown_code("APPROVED", 10);
+    // The first version was read in the second of its change, and replaced in that second.
+    let first = pending(1, None, &code("first"));
+    let confirmed = Source::Read { asked: None, confirmed: Some(1) };
+    let row = observation(&shown, &first, None, confirmed).decide(&[]).row;
+    assert_eq!((row.version, row.dirty_at), (Some(1), Some(time(13))));
+    let sent = MirroredTemplate { sent_version: Some(2), ..row };
+    let look = |source, millisecond| {
+        let at = Timestamp::from_millisecond(millisecond).unwrap();
+        let seen = observation(&shown, &edited, Some(&sent), source);
+        Observation { seen_at: at, at, ..seen }.decide(&former).row
+    };
+    for source in [READ, Source::Page(2)] {
+        let early = look(source, 10_900);
+        assert_eq!((early.version, early.sent_version), (Some(1), Some(2)), "{source:?}");
+    }
+    assert_eq!(look(asked(&sent), 13_000).version, Some(2));
+}
+
+#[test]
+fn a_change_that_the_look_after_a_second_shows_has_such_a_look_of_its_own() {
+    let updated = |text, second| RemoteTemplate {
+        updated_at: Some(time(second)),
+        ..remote("APPROVED", text)
+    };
+    let row = observe_at(&updated("mine", 10), None, READ, 10_500);
+    assert_eq!(row.dirty_at, Some(time(13)));
+    let seen = observe_at(&updated("foreign", 13), Some(&row), asked(&row), 13_200);
+    assert_eq!((seen.dirty_at, seen.has_unread_change()), (Some(time(16)), false));
+    // A provider that shows the time of now is not asked every three seconds.
+    let same = observe_at(&updated("mine", 13), Some(&row), asked(&row), 13_200);
+    assert_eq!(same.dirty_at, Some(time(13 + 15 * 60 + 1)));
+}
