@@ -179,10 +179,14 @@ impl<'a> Observation<'a> {
     }
 
     /// Whether the content of the observation is known: it has a document, or nothing has changed
-    /// since the last one. A deleted template needs none.
+    /// since the last one, which was about the same template. A deleted template needs none.
     fn is_settled(&self) -> bool {
         let is_unchanged = || {
+            let is_linked = |before: &&MirroredTemplate| {
+                self.local().is_none_or(|local| before.template == Some(local.id))
+            };
             let before = self.before.filter(|before| before.content_key.is_some());
+            let before = before.filter(is_linked);
             before.is_some_and(|before| before.dirty_at.is_none()) && !self.has_new_header()
         };
         let is_deleted =

@@ -18,6 +18,12 @@ pub(super) enum VersionMatch {
     AmongFormer,
 }
 
+impl From<Option<u64>> for VersionMatch {
+    fn from(version: Option<u64>) -> Self {
+        version.map_or(Self::None, Self::Version)
+    }
+}
+
 /// A former version of a template.
 #[derive(Debug)]
 pub(crate) struct FormerVersion {
@@ -51,18 +57,8 @@ impl FormerVersion {
 }
 
 impl Observation<'_> {
-    /// Whether the provider shows a version of the account. Without a document, it shows what it showed
-    /// before.
-    fn compare(&self, version: VersionContent<'_>) -> ContentMatch {
-        match &self.remote.document {
-            Some(document) => version.compare(document),
-            None if version.is_shown_by(self.content_key()) => ContentMatch::Equal,
-            None => ContentMatch::Different,
-        }
-    }
-
     /// The version that the provider has. Where it does not show all of a version, only the call that
-    /// sent the version tells, and the row before. `former` are the former versions, newest first, if
+    /// sent the version tells, and the row before. A look without a document changes none. `former` are the former versions, newest first, if
     /// they are loaded.
     pub(super) fn version_match(&self, former: Option<&[FormerVersion]>) -> VersionMatch {
         let (Some(local), Some(key)) = (self.local(), self.content_key()) else {
@@ -70,20 +66,23 @@ impl Observation<'_> {
         };
         let newest = local.state.version;
         let before = self.before.filter(|before| before.template == Some(local.id));
+        let Some(document) = self.remote.document.as_deref() else {
+            return before.and_then(|it| it.version).into();
+        };
         let older = before.filter(|it| self.is_older_than_call(it));
         let sent = match self.source {
             Source::Read { confirmed: Some(version), .. } => Some(version),
             // The call has replaced what is shown: it is not a newer version that looks like it.
             _ if let Some(older) = older.filter(|it| it.sent_version != Some(newest)) => {
-                return older.version.map_or(VersionMatch::None, VersionMatch::Version);
+                return older.version.into();
             }
             _ => before.filter(|_| older.is_none()).and_then(|it| it.sent_version),
         };
-        let compare_newest = || self.compare(VersionContent::of(&local.template));
+        let compare_newest = || VersionContent::of(&local.template).compare(document);
         if let Some(sent) = sent.filter(|sent| *sent != newest) {
             let Some(former) = former else { return VersionMatch::AmongFormer };
             let sent_match = former.iter().find(|it| it.number == sent);
-            let sent_match = sent_match.map(|it| self.compare(it.content()));
+            let sent_match = sent_match.map(|it| it.content().compare(document));
             let is_sent = match sent_match {
                 Some(ContentMatch::Equal) => true,
                 Some(ContentMatch::Alike) => compare_newest() != ContentMatch::Equal,
@@ -117,7 +116,7 @@ impl Observation<'_> {
             };
         }
         let Some(former) = former else { return VersionMatch::AmongFormer };
-        let is_equal = |it: &&FormerVersion| self.compare(it.content()) == ContentMatch::Equal;
+        let is_equal = |it: &&FormerVersion| it.content().compare(document) == ContentMatch::Equal;
         match former.iter().find(is_equal) {
             Some(found) => VersionMatch::Version(found.number),
             None if is_newest_equal => VersionMatch::Version(newest),

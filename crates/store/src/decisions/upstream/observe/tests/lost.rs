@@ -68,3 +68,43 @@ fn a_change_that_the_look_after_a_second_shows_has_such_a_look_of_its_own() {
     let same = observe_at(&updated("mine", 13), Some(&row), asked(&row), 13_200);
     assert_eq!(same.dirty_at, Some(time(13 + 15 * 60 + 1)));
 }
+
+#[test]
+fn a_look_without_the_content_changes_no_version() {
+    let image = |name: &str| {
+        let handle = galley_domain::template::sample::handle(name);
+        format!(
+            r#"{{"components":[{{"type":"HEADER","format":"IMAGE","example":{{"header_handle":["{handle}"]}}}}]}}"#
+        )
+    };
+    let [first, second] =
+        ["abcdefghijklmnopqrstuvwxyz_-0123", "bbcdefghijklmnopqrstuvwxyz_-0123"].map(image);
+    let shown = RemoteTemplate {
+        updated_at: Some(time(-60)),
+        document: Some(
+            r#"{"category":"UTILITY","components":[{"type":"HEADER","format":"IMAGE","example":{"header_handle":["https://cdn.example/a.png"]}}]}"#
+                .to_owned(),
+        ),
+        ..remote("APPROVED", "")
+    };
+    let (local, former) = (pending(2, Some(1), &second), [version(1, &first)]);
+    let confirmed = Source::Read { asked: None, confirmed: Some(1) };
+    let row = observation(&shown, &local, None, confirmed).decide(&former).row;
+    let sent = MirroredTemplate { sent_version: Some(2), ..row.clone() };
+    for (before, updated_at) in [(&row, -60), (&row, 5), (&sent, -60), (&sent, 5)] {
+        let header =
+            RemoteTemplate { updated_at: Some(time(updated_at)), document: None, ..shown.clone() };
+        for source in [Source::Page(2), READ] {
+            let seen = observation(&header, &local, Some(before), source).decide(&former);
+            let versions = (seen.row.version, seen.row.sent_version);
+            assert_eq!(versions, (Some(1), before.sent_version), "{updated_at} {source:?}");
+            assert_eq!(seen.change.map(|it| it.changed.state), None, "{updated_at} {source:?}");
+        }
+    }
+    // The row of another template tells nothing about this one before a read.
+    let other = MirroredTemplate { template: TemplateId::new(8), ..row };
+    let header = RemoteTemplate { document: None, ..shown };
+    let seen = observation(&header, &local, Some(&other), Source::Page(2)).decide(&former);
+    assert_eq!((seen.row.version, seen.to_read().is_some()), (None, true));
+    assert!(seen.change.is_none() && !seen.row.drifted);
+}
