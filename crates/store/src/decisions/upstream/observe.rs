@@ -351,11 +351,18 @@ impl<'a> Observation<'a> {
 
     /// Applies what the provider shows to the template of the account.
     fn follow(&self, local: &StoredTemplate, version: Option<u64>, observed: &mut Observed) {
+        let newest = local.state.version;
         let was_drifted = self.before.is_some_and(|before| before.drifted);
+        let was_given = self.before.is_some_and(|before| {
+            before.template == Some(local.id)
+                && (before.version == Some(newest) || before.sent_version == Some(newest))
+        });
         let is_drifted = match version {
-            Some(version) if version == local.state.version => false,
+            Some(version) if version == newest => false,
+            // What is shown may be from before the call.
+            Some(_) if observed.row.sent_version == Some(newest) => was_drifted,
             // A version that waits for its review is not sent yet; an approved one claims too much.
-            Some(_) => was_drifted || local.state.newest_status == Status::Approved,
+            Some(_) => was_drifted || was_given || local.state.newest_status == Status::Approved,
             None => true,
         };
         observed.row.drifted = is_drifted;

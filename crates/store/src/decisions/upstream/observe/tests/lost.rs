@@ -108,3 +108,27 @@ fn a_look_without_the_content_changes_no_version() {
     assert_eq!((seen.row.version, seen.to_read().is_some()), (None, true));
     assert!(seen.change.is_none() && !seen.row.drifted);
 }
+
+#[test]
+fn a_former_version_in_place_of_one_that_was_sent_is_drift() {
+    let local = stored(State {
+        version: 2,
+        newest_status: Status::Pending,
+        approved_version: None,
+        hold: None,
+    });
+    let shown = |text, updated_at| RemoteTemplate {
+        updated_at: Some(time(updated_at)),
+        ..remote("APPROVED", text)
+    };
+    let first = observe(&shown("former", -60), None, Some(&local), READ).row;
+    assert_eq!((first.version, first.drifted), (Some(1), false), "the second is yet to be sent");
+    let sent = MirroredTemplate { sent_version: Some(2), ..first };
+    let late = observe(&shown("former", -60), Some(&sent), Some(&local), READ).row;
+    assert!(!late.drifted, "it may be from before the call");
+    let replaced = observe(&shown("former", 5), Some(&sent), Some(&local), READ).row;
+    assert!(replaced.drifted, "after the call");
+    let second = observe(&shown("mine", 0), Some(&sent), Some(&local), READ).row;
+    let replaced = observe(&shown("former", 5), Some(&second), Some(&local), READ).row;
+    assert!(replaced.drifted, "after the second was seen");
+}
