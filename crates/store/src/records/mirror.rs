@@ -162,7 +162,8 @@ pub struct MirroredTemplate {
     pub content_key: Option<ContentKey>,
     /// The version of the account's template with the same content.
     pub version: Option<u64>,
-    /// The version that the last call has given the provider, until a read shows that one.
+    /// The version that the last call has given the provider, until a read shows that one. After a call
+    /// whose outcome is not known, [`LOST_CALL`](Self::LOST_CALL).
     pub sent_version: Option<u64>,
     /// Whether its content differs from what the account has approved or sent.
     pub drifted: bool,
@@ -185,6 +186,9 @@ pub struct MirroredTemplate {
 }
 
 impl MirroredTemplate {
+    /// No version: until a read shows all of one, it is not known what the last call has done.
+    pub(crate) const LOST_CALL: u64 = 0;
+
     /// Whether [`is_present`](Self::is_present) is true of a row, as an SQL condition.
     pub(crate) const PRESENT: &str =
         "gone_at IS NULL AND status NOT IN ('DELETED', 'PENDING_DELETION')";

@@ -9,8 +9,8 @@ use galley_domain::{
         lifecycle::{EventType, Trigger},
     },
     upstream::{
-        CallDone, CallFailure, HeldReason, OperationKind, OperationState, ProviderError,
-        RemoteStatus, RemoteTemplate, observation::Created,
+        CallDone, CallFailure, HeldReason, OperationKind, OperationState, ProbeResult,
+        ProviderError, RemoteStatus, RemoteTemplate, observation::Created,
     },
 };
 use galley_store::{
@@ -138,6 +138,14 @@ pub(crate) async fn an_edit_waits_for_a_create_whose_outcome_is_unknown(store: &
     let open = store.open_operations(account, 10).await.unwrap();
     assert_eq!(open.len(), 1, "the create comes first");
     assert_eq!(open[0].operation.kind, Kind::Create);
+    done(store.begin_operation(fence, open[0].id, noon(5_000)).await.unwrap()).unwrap();
+    done(store.record_probe(fence, open[0].id, ProbeResult::Equal, noon(5_000)).await.unwrap());
+    sweep(store, fence, &[remote("77", "a", "APPROVED", "Hi")], 5_001).await;
+    make(store, fence, Err(CallFailure::Unknown("timeout".to_owned())), 5_002).await;
+    let read = read_record(remote("77", "a", "APPROVED", "Hi"), None, 5_003);
+    done(store.record_read(fence, read, noon(5_003)).await.unwrap());
+    let row = mirror(store, account, "77").await;
+    assert_eq!(row.sent_version, Some(0), "what the edit has done is not known");
 }
 
 pub(crate) async fn a_refused_change_and_a_replay_queue_nothing(store: &Shared) {
@@ -301,6 +309,8 @@ pub(crate) async fn a_name_is_created_again_after_its_delete(store: &Shared) {
     changed(store.delete_template(change).await.unwrap());
     create(store, submitted(account, "a", Review::Provider)).await;
     let other = create(store, submitted(account, "b", Review::Provider)).await;
+    sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
+    assert_eq!(mirror(store, account, "5").await.template, Some(former), "the delete finds it");
     let open = store.open_operations(account, 10).await.unwrap();
     let open: Vec<_> = open.iter().map(|it| (it.template, it.operation.kind)).collect();
     assert_eq!(open, [(former, Kind::Delete), (other, Kind::Create)]);

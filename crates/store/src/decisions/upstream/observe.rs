@@ -33,6 +33,7 @@ pub(crate) use self::{
 use super::{
     content::{KeptSamples, imported_content},
     hints::{after_second, postponed_to, unsettled},
+    operation::OpenCall,
 };
 use crate::{
     Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
@@ -65,8 +66,8 @@ pub(crate) struct Observation<'a> {
     pub(crate) local: Option<&'a StoredTemplate>,
     /// Whether another template at the provider, which is not deleted, belongs to `local`.
     pub(crate) is_superseded: bool,
-    /// The template that the account has deleted, if the provider is yet to learn it.
-    pub(crate) deleting: Option<TemplateId>,
+    /// The call about it that has not ended.
+    pub(crate) deleting: Option<OpenCall>,
     /// When the provider showed the template.
     pub(crate) seen_at: Timestamp,
     /// When the observation is recorded: what changes in the account changes then.
@@ -194,19 +195,29 @@ impl<'a> Observation<'a> {
         self.remote.document.is_some() || is_unchanged() || is_deleted()
     }
 
-    /// The account's template, if the observation is about it: a template that the provider has
-    /// deleted is not if another one has taken its place, or if it belonged to none before.
+    /// The account's template, if the observation is about it: a template that the provider is to delete
+    /// is not, nor one that it has deleted if another one has taken its place, or if it belonged to none
+    /// before.
     fn local(&self) -> Option<&'a StoredTemplate> {
         let is_foreign = self.remote.status.is_deleted()
             && self.before.is_some_and(|before| before.template.is_none());
-        self.local.filter(|_| !self.is_superseded && !is_foreign && !self.is_generated())
+        let is_other = self.is_superseded || is_foreign || self.deleted().is_some();
+        self.local.filter(|_| !is_other && !self.is_generated())
+    }
+
+    /// The template that the account has deleted, if the provider is yet to learn it.
+    fn deleted(&self) -> Option<TemplateId> {
+        match self.deleting {
+            Some(OpenCall::Delete(id)) => Some(id),
+            _ => None,
+        }
     }
 
     /// The template that the row belongs to. The delete at the provider finds the row by it, and a
     /// former id at the provider its template.
     fn linked(&self) -> Option<TemplateId> {
         let former = || self.before.filter(|_| self.is_superseded).and_then(|it| it.template);
-        self.local().map(|local| local.id).or(self.deleting).or_else(former)
+        self.local().map(|local| local.id).or_else(|| self.deleted()).or_else(former)
     }
 
     /// Decides. `former` are the former versions of the account's template, newest first, if they are
@@ -216,11 +227,8 @@ impl<'a> Observation<'a> {
             return self.generated();
         }
         let content_key = self.content_key();
-        let version = match self.version_match(Some(former)) {
-            VersionMatch::Version(version) => Some(version),
-            VersionMatch::None | VersionMatch::AmongFormer => None,
-        };
-        let mut row = self.row(content_key, version);
+        let matched = self.version_match(Some(former));
+        let mut row = self.row(content_key, matched);
         let is_changed = self.is_changed(&row);
         if is_changed {
             row.changed_at = self.seen_at;
@@ -228,7 +236,7 @@ impl<'a> Observation<'a> {
         let mut observed = Observed { row, is_changed, change: None, import: None };
         if self.is_settled() && content_key.is_some() {
             match self.local() {
-                Some(local) => self.follow(local, version, &mut observed),
+                Some(local) => self.follow(local, matched, &mut observed),
                 None => self.import(&mut observed),
             }
         }
@@ -242,7 +250,7 @@ impl<'a> Observation<'a> {
         let before = self.before.filter(|before| before.template.is_some());
         let content_key = self.content_key();
         let matched = before.filter(|it| it.content_key == content_key).and_then(|it| it.version);
-        let row = self.row(content_key, None);
+        let row = self.row(content_key, VersionMatch::None);
         let row = MirroredTemplate {
             template: before.and_then(|before| before.template),
             version: matched,
@@ -261,8 +269,9 @@ impl<'a> Observation<'a> {
     }
 
     /// The row after the observation.
-    fn row(&self, content_key: Option<ContentKey>, version: Option<u64>) -> MirroredTemplate {
+    fn row(&self, content_key: Option<ContentKey>, matched: VersionMatch) -> MirroredTemplate {
         let Self { remote, before, seen_at, .. } = *self;
+        let version = matched.version();
         // A newer change needs a look of its own, not the one after the second of the former change.
         let is_obsolete = |before: &&MirroredTemplate| {
             remote.document.is_some()
@@ -304,10 +313,15 @@ impl<'a> Observation<'a> {
             content_key,
             version,
             // If it shows neither that version nor what it showed before, another author has edited it.
-            sent_version: before
-                .filter(|it| it.content_key == content_key && it.remote_updated_at == content_at)
-                .and_then(|it| it.sent_version)
-                .filter(|it| Some(*it) != version),
+            sent_version: if self.is_lost(matched) {
+                Some(MirroredTemplate::LOST_CALL)
+            } else {
+                let is_same = |it: &&MirroredTemplate| {
+                    it.content_key == content_key && it.remote_updated_at == content_at
+                };
+                let sent = before.filter(is_same).and_then(|it| it.sent_version);
+                sent.filter(|it| Some(*it) != version && *it != MirroredTemplate::LOST_CALL)
+            },
             drifted: before.is_some_and(|before| before.drifted),
             observed_at: seen_at,
             changed_at: before.map_or(seen_at, |before| before.changed_at),
@@ -350,20 +364,21 @@ impl<'a> Observation<'a> {
     }
 
     /// Applies what the provider shows to the template of the account.
-    fn follow(&self, local: &StoredTemplate, version: Option<u64>, observed: &mut Observed) {
+    fn follow(&self, local: &StoredTemplate, matched: VersionMatch, observed: &mut Observed) {
         let newest = local.state.version;
         let was_drifted = self.before.is_some_and(|before| before.drifted);
         let was_given = self.before.is_some_and(|before| {
             before.template == Some(local.id)
                 && (before.version == Some(newest) || before.sent_version == Some(newest))
         });
+        let version = matched.version();
         let is_drifted = match version {
             Some(version) if version == newest => false,
             // What is shown may be from before the call.
             Some(_) if observed.row.sent_version == Some(newest) => was_drifted,
             // A version that waits for its review is not sent yet; an approved one claims too much.
             Some(_) => was_drifted || was_given || local.state.newest_status == Status::Approved,
-            None => true,
+            None => was_drifted || matched != VersionMatch::Unsettled(None),
         };
         observed.row.drifted = is_drifted;
         let seen = Seen {
@@ -382,7 +397,7 @@ impl<'a> Observation<'a> {
     fn import(&self, observed: &mut Observed) {
         let category = Category::parse(&self.remote.category);
         let is_wanted =
-            !self.remote.status.is_deleted() && self.deleting.is_none() && self.local.is_none();
+            !self.remote.status.is_deleted() && self.deleted().is_none() && self.local.is_none();
         let (Some(category), true) = (category, is_wanted) else { return };
         let Some(document) = self.remote.document.as_deref() else {
             if let Source::Page(_) = self.source {

@@ -39,43 +39,76 @@ pub(crate) const FIRST_OPERATIONS: &str = "o.state IN ('queued', 'sending', 'unk
      WHERE e.account_id = o.account_id AND e.kind = 'delete' AND e.id < o.id AND \
      e.state IN ('queued', 'sending', 'unknown', 'probing', 'held')))";
 
-/// The templates that the account has deleted and the provider is yet to delete.
+/// What an operation that has not ended tells about a template of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenCall {
+    /// The account has deleted this template, and the provider is yet to delete it.
+    Delete(TemplateId),
+    /// A call may have replaced its content with this version: the outcome is not known.
+    Edit(u64),
+}
+
+/// A row of [`Deleting::ROWS`].
+struct OpenOperation {
+    template: TemplateId,
+    kind: OperationKind,
+    version: u64,
+    /// The name and language of a deleted template of which the mirror has no row.
+    name: Option<String>,
+    language: Option<String>,
+}
+
+/// The templates that the account has deleted and the provider is yet to delete, and those whose edit has
+/// an unknown outcome.
 #[derive(Default)]
-pub(crate) struct Deleting(Vec<(TemplateId, Option<String>, Option<String>)>);
+pub(crate) struct Deleting(Vec<OpenOperation>);
 
 impl Deleting {
     /// The rows that [`add`](Self::add) reads, with `$1` as the account. The template itself may be
-    /// deleted for good.
-    pub(crate) const ROWS: &str = "SELECT o.template_id, t.name, t.language \
-         FROM upstream_operation o LEFT JOIN template t ON t.id = o.template_id \
-         WHERE o.account_id = $1 AND o.kind = 'delete' AND \
-         o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')";
+    /// deleted for good. Its name finds it only if the mirror has no row of it.
+    pub(crate) const ROWS: &str = "SELECT o.template_id, o.kind, o.version, t.name, t.language \
+         FROM upstream_operation o LEFT JOIN template t ON t.id = o.template_id AND NOT EXISTS \
+         (SELECT 1 FROM upstream_template m WHERE m.account_id = o.account_id AND \
+         m.template_id = o.template_id AND m.gone_at IS NULL AND \
+         m.status NOT IN ('DELETED', 'PENDING_DELETION')) \
+         WHERE o.account_id = $1 AND o.state IN ('queued', 'sending', 'unknown', 'probing', 'held') \
+         AND (o.kind = 'delete' OR \
+         (o.kind = 'edit' AND o.state IN ('sending', 'unknown', 'probing')))";
 
     /// Adds the template of a row.
     pub(crate) fn add(&mut self, row: &impl StoredRow) -> Result<(), StoreError> {
-        let id = row.template_id("template_id")?;
-        self.0.push((id, row.value("name")?, row.value("language")?));
+        self.0.push(OpenOperation {
+            template: row.template_id("template_id")?,
+            kind: row.parsed("kind", OperationKind::parse)?,
+            version: row.number("version")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+        });
         Ok(())
     }
 
-    /// The deleted template that an observed one belongs to: by its row of the mirror, or by name and
-    /// language if the row is yet to be written and the account has no such template.
+    /// The open call about an observed template: by its row of the mirror, or that of a deleted template
+    /// by name and language if the row is yet to be written, even if the account has created another
+    /// template with them.
     pub(crate) fn template(
         &self,
         before: Option<&MirroredTemplate>,
-        local: Option<&StoredTemplate>,
+        _local: Option<&StoredTemplate>,
         remote: &RemoteTemplate,
-    ) -> Option<TemplateId> {
+    ) -> Option<OpenCall> {
         let linked = before.and_then(|before| before.template);
-        let is_same = |it: &&(TemplateId, Option<String>, Option<String>)| match linked {
-            Some(linked) => it.0 == linked,
+        let is_of = |it: &&OpenOperation| match linked {
+            Some(linked) => it.template == linked,
             None => {
-                local.is_none()
-                    && it.1.as_ref() == Some(&remote.name)
-                    && it.2.as_ref() == Some(&remote.language)
+                it.kind == OperationKind::Delete
+                    && it.name.as_ref() == Some(&remote.name)
+                    && it.language.as_ref() == Some(&remote.language)
             }
         };
-        self.0.iter().find(is_same).map(|it| it.0)
+        let calls = || self.0.iter().filter(is_of);
+        let deleted = calls().find(|it| it.kind == OperationKind::Delete);
+        let deleted = deleted.map(|it| OpenCall::Delete(it.template));
+        deleted.or_else(|| calls().next().map(|it| OpenCall::Edit(it.version)))
     }
 }
 
@@ -164,13 +197,17 @@ impl StoredOperation {
         }
     }
 
-    /// The event of its end, given the template of the account, unless that is deleted.
+    /// The event of its end, given the template of the account, unless that is deleted. The end of a call
+    /// for a former version tells nothing about the newest one.
     pub(crate) fn told(
         &self,
         account: AccountId,
         local: &StoredTemplate,
         at: Timestamp,
     ) -> Option<LocalChange> {
+        if !self.is_about(local.state.version) {
+            return None;
+        }
         let error = self.operation.error.as_ref().map(ToString::to_string);
         match (self.operation.state, self.operation.kind) {
             (OperationState::Done, OperationKind::Create | OperationKind::Edit) => {

@@ -284,7 +284,7 @@ fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
         before: None,
         local: None,
         is_superseded: false,
-        deleting: TemplateId::new(9),
+        deleting: TemplateId::new(9).map(OpenCall::Delete),
         seen_at: time(10),
         at: time(10),
     };

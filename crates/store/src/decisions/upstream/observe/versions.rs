@@ -1,12 +1,14 @@
 //! Which version of the account's template the provider has.
 
+use std::iter;
+
 use galley_domain::{
     rulebook::Category,
     template::sample,
     upstream::content::{ContentMatch, VersionContent},
 };
 
-use super::{Observation, Source, after_second};
+use super::{Observation, OpenCall, Source, after_second};
 use crate::{Actor, MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::StoredRow};
 
 /// Which version of the account's template has the content of the provider.
@@ -14,8 +16,21 @@ use crate::{Actor, MirroredTemplate, StoreError, StoredTemplate, Version, stored
 pub(super) enum VersionMatch {
     Version(u64),
     None,
+    /// A call whose outcome is not known may have replaced what the provider shows, or has replaced it:
+    /// the version that it was before, if that is known.
+    Unsettled(Option<u64>),
     /// The former versions have to be searched.
     AmongFormer,
+}
+
+impl VersionMatch {
+    pub(super) fn version(self) -> Option<u64> {
+        match self {
+            Self::Version(version) => Some(version),
+            Self::Unsettled(version) => version,
+            Self::None | Self::AmongFormer => None,
+        }
+    }
 }
 
 impl From<Option<u64>> for VersionMatch {
@@ -69,6 +84,9 @@ impl Observation<'_> {
         let Some(document) = self.remote.document.as_deref() else {
             return before.and_then(|it| it.version).into();
         };
+        if self.has_lost_call() {
+            return self.match_after_lost_call(local, document, former);
+        }
         let older = before.filter(|it| self.is_older_than_call(it));
         let sent = match self.source {
             Source::Read { confirmed: Some(version), .. } => Some(version),
@@ -124,14 +142,82 @@ impl Observation<'_> {
         }
     }
 
-    /// Whether the provider shows what it showed before the last call: the same content, with the same
-    /// time of its last change. A call in the second of that one is told by the look after the second.
+    /// Whether it is not known what the last call has done. A probe that has found that out tells it.
+    fn has_lost_call(&self) -> bool {
+        let lost = Some(MirroredTemplate::LOST_CALL);
+        let is_confirmed = matches!(self.source, Source::Read { confirmed: Some(_), .. });
+        let is_marked = self.before.is_some_and(|before| before.sent_version == lost);
+        !is_confirmed && (self.lost_version().is_some() || is_marked)
+    }
+
+    /// The version of a call whose outcome is yet to be found out.
+    fn lost_version(&self) -> Option<u64> {
+        match self.deleting {
+            Some(OpenCall::Edit(version)) => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Whether that is still not known after the observation: another version that the provider shows may
+    /// be from before a call that is yet to be found out.
+    pub(super) fn is_lost(&self, matched: VersionMatch) -> bool {
+        let is_shown = self.remote.document.is_some()
+            && match (matched, self.lost_version()) {
+                (VersionMatch::Version(shown), Some(lost)) => shown == lost,
+                (VersionMatch::Unsettled(_), _) | (_, Some(_)) => false,
+                _ => true,
+            };
+        self.has_lost_call() && !is_shown
+    }
+
+    /// The version that the provider has after a call whose outcome is not known: one of which it shows
+    /// all, or the one before if nothing has changed since. Otherwise the status may be that of another
+    /// version, and the call is made again.
+    fn match_after_lost_call(
+        &self,
+        local: &StoredTemplate,
+        document: &str,
+        former: Option<&[FormerVersion]>,
+    ) -> VersionMatch {
+        let before = self.before.filter(|before| before.template == Some(local.id));
+        if let Some(before) = before.filter(|it| self.is_as_before_call(it)) {
+            return VersionMatch::Unsettled(before.version);
+        }
+        let Some(former) = former else { return VersionMatch::AmongFormer };
+        let unchanged = before.filter(|before| before.content_key == self.content_key());
+        let newest = (local.state.version, VersionContent::of(&local.template));
+        let versions = iter::once(newest).chain(former.iter().map(|it| (it.number, it.content())));
+        let matches: Vec<_> =
+            versions.map(|(number, it)| (number, it, it.compare(document))).collect();
+        let is_shown = |(_, version, found): &&(u64, VersionContent<'_>, ContentMatch)| {
+            *found == ContentMatch::Equal && !has_samples(version.content)
+        };
+        // The newest version may be a former one that is saved again, and not sent yet.
+        let mut shown = matches.iter().filter(is_shown).map(|it| it.0);
+        let same = shown.clone().find(|it| unchanged.is_some_and(|row| row.version == Some(*it)));
+        match same.or_else(|| shown.next()) {
+            Some(version) => VersionMatch::Version(version),
+            None if unchanged.is_some() => VersionMatch::Unsettled(None),
+            None if matches.iter().any(|it| it.2 != ContentMatch::Different) => {
+                VersionMatch::Unsettled(None)
+            }
+            None => VersionMatch::None,
+        }
+    }
+
+    /// Whether the provider shows what it showed before the last call.
     fn is_older_than_call(&self, before: &MirroredTemplate) -> bool {
-        let Some(updated_at) = self.remote.updated_at else { return false };
-        let second_look = after_second(Some(updated_at), updated_at);
         before.sent_version.is_some()
             && before.sent_version != before.version
-            && before.content_key == self.content_key()
+            && self.is_as_before_call(before)
+    }
+
+    /// Whether the provider shows the same content, with the same time of its last change. A call in the
+    /// second of that one is told by the look after the second.
+    fn is_as_before_call(&self, before: &MirroredTemplate) -> bool {
+        let Some(updated_at) = self.remote.updated_at else { return false };
+        let second_look = after_second(Some(updated_at), updated_at);
+        before.content_key == self.content_key()
             && before.remote_updated_at == Some(updated_at)
             && (before.dirty_at != second_look || second_look.is_some_and(|it| self.seen_at < it))
     }
@@ -141,13 +227,18 @@ impl Observation<'_> {
     fn differs_beside_content(&self, local: &StoredTemplate) -> bool {
         let shown = Category::parse(&self.remote.category);
         shown.is_some_and(|shown| shown != local.template.category())
-            || sample::referenced_names(local.template.content()).next().is_some()
+            || has_samples(local.template.content())
     }
 
     /// Whether [`decide`](Self::decide) needs the former versions of the account's template.
     pub(crate) fn wants_former_versions(&self) -> bool {
         self.version_match(None) == VersionMatch::AmongFormer
     }
+}
+
+/// Whether a content has samples, which no provider shows as they were sent.
+fn has_samples(content: &str) -> bool {
+    sample::referenced_names(content).next().is_some()
 }
 
 impl MirroredTemplate {
@@ -162,7 +253,7 @@ impl MirroredTemplate {
         has_content
             && !is_replaced
             && self.other_category(template).is_none()
-            && sample::referenced_names(own.content).next().is_none()
+            && !has_samples(own.content)
     }
 
     /// The category of the template, if the provider shows another one, so that an edit has to change

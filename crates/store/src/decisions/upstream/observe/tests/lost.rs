@@ -132,3 +132,122 @@ fn a_former_version_in_place_of_one_that_was_sent_is_drift() {
     let replaced = observe(&shown("former", 5), Some(&second), Some(&local), READ).row;
     assert!(replaced.drifted, "after the second was seen");
 }
+
+/// An observation while the outcome of an edit is not known.
+fn uncertain<'a>(
+    remote: &'a RemoteTemplate,
+    local: &'a StoredTemplate,
+    before: &'a MirroredTemplate,
+) -> Observation<'a> {
+    let deleting = Some(OpenCall::Edit(2));
+    Observation { deleting, ..observation(remote, local, Some(before), asked(before)) }
+}
+
+#[test]
+fn no_version_becomes_live_by_a_status_that_may_be_that_of_a_lost_edit() {
+    // The first version was rejected, and the edit of its app has no answer: it was made.
+    let shown = shown_code("REJECTED", -60);
+    let confirmed = Source::Read { asked: None, confirmed: Some(1) };
+    let first = pending(1, None, &code("first"));
+    let row = observation(&shown, &first, None, confirmed).decide(&[]).row;
+    let (local, former) = (pending(2, None, &code("second")), [version(1, &code("first"))]);
+    let approved = shown_code("APPROVED", 5);
+    let open = uncertain(&approved, &local, &row).decide(&former);
+    let late = uncertain(&shown, &local, &row).decide(&former).row;
+    assert_eq!((late.version, late.drifted), (Some(1), false), "it may be from before the call");
+    // The operation may end without another call: it is replaced, or the provider refuses it.
+    let ended = observation(&approved, &local, Some(&late), READ).decide(&former);
+    let again = observation(&approved, &local, Some(&ended.row), READ).decide(&former);
+    for seen in [&open, &ended, &again] {
+        assert_eq!((seen.row.version, seen.row.drifted), (None, false));
+        assert_eq!(after(&local, seen).state, local.state, "neither version is live");
+        assert!(!seen.row.has_version(&local) && !seen.row.has_version(&first), "it is made again");
+    }
+    let confirmed = Source::Read { asked: None, confirmed: Some(2) };
+    let found = observation(&approved, &local, Some(&open.row), confirmed).decide(&former);
+    assert_eq!((found.row.version, found.row.sent_version), (Some(2), None));
+    assert_eq!(after(&local, &found).state.live_version(), Some(2));
+    let made = MirroredTemplate { sent_version: Some(2), ..again.row };
+    let made = observation(&shown_code("APPROVED", 8), &local, Some(&made), READ).decide(&former);
+    assert_eq!(after(&local, &made).state.live_version(), Some(2));
+}
+
+#[test]
+fn a_live_version_stays_live_while_nothing_has_changed_since_before_a_lost_edit() {
+    let shown = RemoteTemplate { updated_at: Some(time(-60)), ..remote("APPROVED", "former") };
+    let local = pending(2, Some(1), &content("mine"));
+    let row = observe(&shown, None, Some(&local), READ).row;
+    let seen = uncertain(&shown, &local, &row).decide(&[former()]);
+    assert_eq!(after(&local, &seen).state, local.state);
+    // A later look shows all of the former version.
+    let changed = RemoteTemplate { updated_at: Some(time(5)), ..shown };
+    let seen = observation(&changed, &local, Some(&seen.row), READ).decide(&[former()]);
+    assert_eq!((seen.row.version, seen.row.sent_version), (Some(1), None));
+    assert_eq!(after(&local, &seen).state, local.state);
+    // The edit was made if all of it is shown.
+    let made = RemoteTemplate { updated_at: Some(time(5)), ..remote("PENDING", "mine") };
+    let made = uncertain(&made, &local, &row).decide(&[former()]).row;
+    assert!((made.version, made.sent_version) == (Some(2), None) && made.has_version(&local));
+    // What is of neither side is of another author.
+    let foreign = remote("APPROVED", "foreign");
+    assert!(uncertain(&foreign, &local, &row).decide(&[former()]).row.drifted);
+}
+
+#[test]
+fn a_restored_version_is_sent_if_a_call_before_it_was_lost_or_is_being_made() {
+    for updated_at in [Some(time(-60)), None] {
+        let shown = RemoteTemplate { updated_at, ..remote("APPROVED", "mine") };
+        let first = pending(1, Some(1), &content("mine"));
+        let row = observe(&shown, None, Some(&first), READ).row;
+        let third = pending(3, Some(1), &content("mine"));
+        let former = [version(2, &content("second")), version(1, &content("mine"))];
+        // The look after the call of the second version shows the first one, and that call ends.
+        let seen = uncertain(&shown, &third, &row).decide(&former);
+        assert_eq!(after(&third, &seen).state, third.state, "it was not sent");
+        assert_eq!(seen.row.version, Some(1));
+        assert!(!seen.row.has_version(&third) && !seen.row.drifted);
+        // It was made, and the provider has rejected it.
+        let second = RemoteTemplate { updated_at: Some(time(5)), ..remote("REJECTED", "second") };
+        let seen = observation(&second, &third, Some(&seen.row), READ).decide(&former);
+        let state = State { approved_version: None, ..third.state };
+        assert_eq!((seen.row.version, after(&third, &seen).state), (Some(2), state));
+        assert!(!seen.row.has_version(&third), "it replaces the second one");
+    }
+}
+
+#[test]
+fn a_template_that_is_to_be_deleted_is_not_that_of_its_successor() {
+    let (approved, successor) = (remote("APPROVED", "mine"), stored(states()[0]));
+    let deleted = TemplateId::new(3).unwrap();
+    let row = observe(&approved, None, Some(&successor), READ).row;
+    let row = MirroredTemplate { template: Some(deleted), ..row };
+    for before in [Some(&row), None] {
+        for source in [READ, Source::Page(2)] {
+            let seen = Observation {
+                deleting: Some(OpenCall::Delete(deleted)),
+                ..observation(&approved, &successor, before, source)
+            };
+            let seen = seen.decide(&[]);
+            assert_eq!(seen.row.template, Some(deleted), "the delete finds it");
+            assert!(seen.change.is_none() && seen.import.is_none());
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_call_for_a_former_version_tells_nothing_about_the_newest_one() {
+    use galley_domain::upstream::{Operation, OperationKind, OperationState};
+    let local = pending(3, Some(1), &content("mine"));
+    for (state, kind) in [
+        (OperationState::Done, EventType::Submitted),
+        (OperationState::Refused, EventType::UpstreamRefused),
+    ] {
+        let told = |version| {
+            let operation = Operation { state, ..Operation::new(OperationKind::Edit) };
+            let ended = crate::StoredOperation { operation, ..properties::queued(version, None) };
+            let change = ended.told(account(), &local, time(9))?;
+            change.events().next().map(|event| (event.kind, event.version))
+        };
+        assert_eq!((told(2), told(3)), (None, Some((kind, 3))));
+    }
+}

@@ -52,8 +52,6 @@ struct Model {
     called_at: i64,
     /// What the provider has approved.
     approved: Vec<Value>,
-    /// Whether a call was lost, and none has succeeded since.
-    is_lost: bool,
     now: i64,
 }
 
@@ -109,7 +107,6 @@ impl Model {
             provided,
             called_at: 0,
             approved: vec![first],
-            is_lost: false,
             now: 100,
         };
         model.operation.operation.state = OperationState::Done;
@@ -184,7 +181,7 @@ impl Model {
         }
         let Some(live) = self.local.state.live_version() else { return };
         // A look without the content tells nothing new.
-        if look == Look::Read && !self.is_lost {
+        if look == Look::Read {
             assert!(
                 self.is_version(live, &self.provided.content) && self.provided.status == "APPROVED"
             );
@@ -212,14 +209,21 @@ impl Model {
             }
         };
         let at = time(self.now + 50);
+        let is_uncertain = self.operation.operation.state.is_uncertain();
         let observation = Observation {
+            deleting: is_uncertain.then_some(OpenCall::Edit(self.operation.version)),
             seen_at: at,
             at,
             ..observation(&remote, &self.local, Some(&self.row), source)
         };
         let observed = observation.decide(&former);
+        let versions = |state: State| (state.newest_status, state.approved_version);
+        let before = (self.row.version, versions(self.local.state));
         self.follow(observed.change);
         self.row = observed.row;
+        if look != Look::Read {
+            assert_eq!((self.row.version, versions(self.local.state)), before);
+        }
     }
 
     fn follow(&mut self, change: Option<LocalChange>) {
@@ -230,9 +234,7 @@ impl Model {
             Some(NewDecision::Withdrawn) => self.local.decided_by = None,
             None => {}
         }
-        // After a lost call that replaced only what no read shows, the version before counts until the
-        // call is made again.
-        let Some(live) = self.local.state.live_version().filter(|_| !self.is_lost) else { return };
+        let Some(live) = self.local.state.live_version() else { return };
         assert!(self.approved.iter().any(|it| self.is_version(live, it)), "{live}");
     }
 
@@ -248,7 +250,6 @@ impl Model {
 
     fn done(&mut self) {
         self.operation.operation.state = OperationState::Done;
-        self.is_lost = false;
         assert!(self.is_version(self.operation.version, &self.provided.content));
     }
 
@@ -300,7 +301,6 @@ impl Model {
                     self.row = called(&CallDone::Edited, version, rows, None, now).unwrap();
                     self.done();
                 } else {
-                    self.is_lost = true;
                     self.operation.operation.state = OperationState::Unknown;
                 }
             }
@@ -334,9 +334,7 @@ impl Model {
                 self.provide(content, status, true);
             }
             Event::Imitation
-                if self.row.drifted
-                    && self.row.version.or(self.row.sent_version).is_none()
-                    && !self.is_lost =>
+                if self.row.drifted && self.row.version.or(self.row.sent_version).is_none() =>
             {
                 let mut content = self.versions.last().unwrap().clone();
                 let app = "/components/1/buttons/0/supported_apps/0/package_name";
@@ -381,6 +379,7 @@ impl Model {
         self.versions.push(content);
         self.local.state.version += 1;
         self.local.state.newest_status = Status::Pending;
+        self.local.decided_by = None;
     }
 
     fn accept(&mut self) {
@@ -401,7 +400,6 @@ impl Model {
         let Ok(PlannedAction::Accept(row)) = planned else { return };
         let content = imported_content(&self.document).unwrap();
         self.add_version(serde_json::from_str(&content).unwrap());
-        self.local.decided_by = None;
         self.follow(LocalChange::accepted(account(), &self.local, &row, change.at));
         self.row = row.accepted_as(self.local.state.version);
         let is_current = self.is_version(self.local.state.version, &self.provided.content);
@@ -410,7 +408,7 @@ impl Model {
     }
 }
 
-fn queued(version: u64, replaces: Option<ContentKey>) -> StoredOperation {
+pub(super) fn queued(version: u64, replaces: Option<ContentKey>) -> StoredOperation {
     StoredOperation {
         id: 1,
         template: TemplateId::new(9).unwrap(),
