@@ -371,13 +371,15 @@ impl<'a> Observation<'a> {
             before.template == Some(local.id)
                 && (before.version == Some(newest) || before.sent_version == Some(newest))
         });
-        let version = matched.version();
+        let (version, sent) = (matched.version(), observed.row.sent_version);
         let is_drifted = match version {
             Some(version) if version == newest => false,
             // What is shown may be from before the call.
-            Some(_) if observed.row.sent_version == Some(newest) => was_drifted,
+            Some(_) if sent == Some(newest) => was_drifted,
             // A version that waits for its review is not sent yet; an approved one claims too much.
             Some(_) => was_drifted || was_given || local.state.newest_status == Status::Approved,
+            // So may what is of another author, whom a call has replaced since.
+            None if sent.is_some_and(|it| it != MirroredTemplate::LOST_CALL) => was_drifted,
             None => was_drifted || matched != VersionMatch::Unsettled(None),
         };
         observed.row.drifted = is_drifted;

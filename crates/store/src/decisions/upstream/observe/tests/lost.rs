@@ -133,6 +133,26 @@ fn a_former_version_in_place_of_one_that_was_sent_is_drift() {
     assert!(replaced.drifted, "after the second was seen");
 }
 
+#[test]
+fn a_late_read_of_what_a_call_has_replaced_is_no_drift() {
+    let local = pending(2, None, &content("mine"));
+    let shown = |text, updated_at| RemoteTemplate {
+        updated_at: Some(time(updated_at)),
+        ..remote("PENDING", text)
+    };
+    let foreign = observe(&shown("foreign", -60), None, Some(&local), READ).row;
+    assert!(foreign.drifted);
+    // The account pushes its version, and the provider takes it.
+    for version in [1, 2] {
+        let sent =
+            MirroredTemplate { sent_version: Some(version), drifted: false, ..foreign.clone() };
+        let late = observe(&shown("foreign", -60), Some(&sent), Some(&local), READ).row;
+        assert!(!late.drifted, "no person can accept it");
+        let again = observe(&shown("foreign", 5), Some(&sent), Some(&local), READ).row;
+        assert!(again.drifted, "after the call");
+    }
+}
+
 /// An observation while the outcome of an edit is not known.
 fn uncertain<'a>(
     remote: &'a RemoteTemplate,
