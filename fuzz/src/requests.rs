@@ -17,8 +17,8 @@ use galley_domain::{
 };
 use galley_server::{AccessLog, App, Clock, Galley, Instance, Limits};
 use galley_store::{
-    AccountStore as _, Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential,
-    SqliteStore, sqlite::SqliteOptions,
+    Author, CreateAccountOutcome, CredentialKind, NewAccount, NewCredential, SqliteStore, Store,
+    sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -158,6 +158,7 @@ impl Service {
         let runtime = Runtime::new()?;
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default())
             .map_err(io::Error::other)?;
+        let store = Store::from(store);
         let shop = runtime.block_on(create_account(&store, WHATSAPP_TOKEN, WHATSAPP.name))?;
         runtime.block_on(create_account(&store, V1_ACCOUNT, V1.name))?;
         let (access, webhooks) = (AccessLog::off(), setup::webhooks(true));
@@ -276,11 +277,7 @@ impl Service {
 }
 
 /// Creates an account; `secret` is its name, token and key.
-async fn create_account(
-    store: &SqliteStore,
-    secret: &str,
-    rulebook: &'static str,
-) -> io::Result<String> {
+async fn create_account(store: &Store, secret: &str, rulebook: &'static str) -> io::Result<String> {
     let credential = |kind| NewCredential::unrestricted(kind, secret);
     let new = NewAccount {
         id: None,

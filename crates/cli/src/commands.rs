@@ -185,7 +185,7 @@ fn run_async(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow:
 
 /// What commands that work on a store need.
 struct CommandContext {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     now: Timestamp,
     json: bool,
 }
@@ -211,7 +211,7 @@ impl CommandContext {
         Ok(Self::new(open_existing(settings, SchemaPolicy::Refuse).await?, common))
     }
 
-    fn new(store: Arc<dyn Store>, common: &Common) -> Self {
+    fn new(store: Arc<Store>, common: &Common) -> Self {
         Self { store, now: SystemClock::new().now(), json: common.json }
     }
 
@@ -245,21 +245,21 @@ impl CommandContext {
 
 /// Opens the store, and creates it if it does not exist. The options of a SQLite store include those
 /// that both databases have.
-async fn open(settings: &Settings, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
-    let store: Arc<dyn Store> = match &settings.store {
+async fn open(settings: &Settings, options: SqliteOptions) -> anyhow::Result<Arc<Store>> {
+    let store = match &settings.store {
         StoreUrl::Sqlite(path) => {
             let options = SqliteOptions { min_free_bytes: settings.min_free_bytes, ..options };
-            Arc::new(SqliteStore::open(path, &options).with_context(|| cannot_open(settings))?)
+            SqliteStore::open(path, &options).with_context(|| cannot_open(settings))?.into()
         }
         StoreUrl::Postgres(address) => {
             let SqliteOptions { queue_capacity, schema_policy, .. } = options;
             let options =
                 PostgresOptions { queue_capacity, schema_policy, ..PostgresOptions::default() };
             let store = PostgresStore::open(address, &options).await;
-            Arc::new(store.with_context(|| cannot_open(settings))?)
+            store.with_context(|| cannot_open(settings))?.into()
         }
     };
-    Ok(store)
+    Ok(Arc::new(store))
 }
 
 fn cannot_open(settings: &Settings) -> String {
@@ -294,7 +294,7 @@ fn exposed_files(settings: &Settings) -> Vec<ExposedFile> {
 async fn open_existing(
     settings: &Settings,
     schema_policy: SchemaPolicy,
-) -> anyhow::Result<Arc<dyn Store>> {
+) -> anyhow::Result<Arc<Store>> {
     if !exists(settings) {
         bail!("there is no store {}; check --store", settings.store);
     }

@@ -40,7 +40,7 @@ pub struct Instance {
 pub struct App(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     request_memory: MemoryBudget,
@@ -69,7 +69,7 @@ pub(crate) struct Inner {
 impl App {
     /// Creates the shared state.
     pub fn new(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         clock: Arc<dyn Clock>,
         limits: Limits,
         access: AccessLog,
@@ -103,8 +103,8 @@ impl App {
         }))
     }
 
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.0.store
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

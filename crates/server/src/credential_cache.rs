@@ -49,7 +49,7 @@ pub(crate) struct CachedCredential {
 }
 
 pub(crate) struct CredentialCache {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     loads: Arc<AccountLoads>,
     uses: CredentialUses,
     state: RwLock<CacheState>,
@@ -66,7 +66,7 @@ struct CacheState {
 }
 
 impl CredentialCache {
-    pub(crate) fn new(store: Arc<dyn Store>, loads: Arc<AccountLoads>) -> Self {
+    pub(crate) fn new(store: Arc<Store>, loads: Arc<AccountLoads>) -> Self {
         Self {
             store,
             loads,

@@ -13,7 +13,7 @@ use galley_domain::rulebook::WHATSAPP;
 use galley_server::Limits;
 use galley_store::{
     AppendOutcome, BeginUploadOutcome, NewUpload,
-    testing::{Fault, Faults, FaultyStore},
+    testing::{Fault, Faults},
 };
 use tokio::{
     io::AsyncWriteExt as _,
@@ -342,7 +342,7 @@ async fn with_file(limits: Limits) -> (TestService, Arc<Faults>, Vec<u8>) {
     let faults = Arc::<Faults>::default();
     let injected = Arc::clone(&faults);
     let builder = TestService::builder().limits(limits);
-    let service = builder.store(move |store| Arc::new(FaultyStore::new(store, injected))).start();
+    let service = builder.store(move |store| Arc::new(store.with_faults(injected))).start();
     let shop = TestAccount { rulebook: &WHATSAPP, ..TestAccount::named("shop") };
     let account = service.account(shop).await;
     let mut file = b"%PDF-1.7\n".to_vec();

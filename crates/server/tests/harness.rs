@@ -37,7 +37,7 @@ pub(crate) use clock::TestClock;
 pub(crate) use response::{TestResponse, json_of};
 
 /// Puts a store between the service and the real store.
-type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
+type WrapStore = Box<dyn FnOnce(Arc<Store>) -> Arc<Store> + Send>;
 
 /// What a test service consists of, apart from its accounts.
 pub(crate) struct ServiceBuilder {
@@ -87,7 +87,7 @@ impl ServiceBuilder {
     /// Puts a store between the service and the real store, for example one that fails.
     pub(crate) fn store(
         self,
-        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+        wrap: impl FnOnce(Arc<Store>) -> Arc<Store> + Send + 'static,
     ) -> Self {
         Self { wrap: Box::new(wrap), ..self }
     }
@@ -96,7 +96,7 @@ impl ServiceBuilder {
     pub(crate) fn start(self) -> TestService {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
-        let store = (self.wrap)(Arc::new(store.unwrap()));
+        let store = (self.wrap)(Arc::new(store.unwrap().into()));
         let clock = Arc::new(self.clock);
         let app_clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
         let log = Log::default();
@@ -121,7 +121,7 @@ impl ServiceBuilder {
 
 /// A service with its store and its clock.
 pub(crate) struct TestService {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) app: App,
     pub(crate) galley: Galley,
@@ -154,7 +154,7 @@ impl TestService {
         let access = AccessLog::new(writer, LoggedRequests::Calls);
         let instance =
             Instance { id: "other".to_owned(), public_url: String::new(), emulator: true };
-        App::new(Arc::new(store), clock, Limits::default(), access, webhooks, instance)
+        App::new(Arc::new(store.into()), clock, Limits::default(), access, webhooks, instance)
     }
 
     /// Creates an account and returns its id.

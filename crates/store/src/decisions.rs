@@ -15,7 +15,6 @@ pub(crate) mod limits;
 pub(crate) mod page_size;
 pub(crate) mod search_index;
 pub(crate) mod search_terms;
-pub(crate) mod sessions;
 pub(crate) mod statistics;
 pub(crate) mod stored_bytes;
 pub(crate) mod template_state;

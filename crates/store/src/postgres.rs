@@ -1,27 +1,27 @@
 //! The PostgreSQL store, for any number of instances. They share only the database; locks on
 //! account rows order their writes.
 
-mod accounts;
+pub(crate) mod accounts;
 mod address;
-mod audit;
 mod batch;
-mod changes;
+pub(crate) mod changes;
 mod clock_guard;
 mod columns;
 mod create_queue;
-mod credentials;
+pub(crate) mod credentials;
 mod deliveries;
 mod emulator;
 mod errors;
-mod events;
+pub(crate) mod events;
 mod failover;
 mod ids;
 mod index_state;
 mod limits;
 mod list;
 mod maintenance;
-mod media;
+pub(crate) mod media;
 mod open;
+mod pending_audit;
 mod pipeline;
 mod pool;
 mod reader;
@@ -29,21 +29,22 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
-mod sessions;
+mod statements;
 mod statistics;
 mod stored_bytes;
-mod template_state;
-mod templates;
+mod subjects;
+pub(crate) mod template_state;
+pub(crate) mod templates;
 #[cfg(test)]
 #[cfg(feature = "postgres-suite")]
 pub(crate) mod test_database;
 mod tls;
-mod transaction;
+pub(crate) mod transaction;
 mod translations;
 mod uploads;
-mod upsert;
+pub(crate) mod upsert;
 mod upstream;
-mod versions;
+pub(crate) mod versions;
 mod webhooks;
 
 pub use address::{AddressError, PostgresAddress};

@@ -1,28 +1,28 @@
 //! The SQLite store: one file, a writer thread that commits many writes with one sync, and
 //! concurrent readers.
 
-mod accounts;
-mod audit;
+pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod backup;
 mod buffered_index;
 mod cancellation;
-mod changes;
+pub(crate) mod changes;
 mod checkpoint;
 pub(crate) mod checksum;
 mod clock_guard;
 mod columns;
 pub(crate) mod connection;
-mod credentials;
+pub(crate) mod credentials;
 mod deliveries;
 mod disk_space;
 mod emulator;
-mod events;
+pub(crate) mod events;
 mod idempotency;
 mod index_state;
 mod limits;
 mod list;
 mod maintenance;
-mod media;
+pub(crate) mod media;
 mod missing_rights;
 mod open;
 mod open_files;
@@ -33,21 +33,22 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
-mod sessions;
+pub(crate) mod statements;
 mod statistics;
 pub(crate) mod store_files;
 mod stored_bytes;
+mod subjects;
 mod template_cache;
-mod template_state;
-mod templates;
+pub(crate) mod template_state;
+pub(crate) mod templates;
 mod translations;
 mod uploads;
 mod upsert;
 mod upstream;
-mod versions;
+pub(crate) mod versions;
 mod webhooks;
 mod write_health;
-mod writer;
+pub(crate) mod writer;
 
 #[cfg(debug_assertions)]
 pub use checksum::recompute as recompute_checksums;

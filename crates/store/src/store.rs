@@ -1,7 +1,6 @@
-//! The traits of a store, one for each subject. Both backends implement each trait beside its SQL.
+//! The traits of the subjects that each engine implements itself.
 
 mod accounts;
-mod audit;
 mod changes;
 mod clock_guard;
 mod credentials;
@@ -12,7 +11,6 @@ mod list;
 mod maintenance;
 mod media;
 mod operations;
-mod sessions;
 mod statistics;
 mod templates;
 mod uploads;
@@ -22,7 +20,6 @@ mod webhooks;
 pub use accounts::{
     AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
 };
-pub use audit::{AuditStore, MAX_DAILY_CHANGES};
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
 pub use clock_guard::ClockStore;
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
@@ -33,7 +30,6 @@ pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
 pub use operations::{OPERATION_DAYS, OperationStore};
-pub use sessions::SessionStore;
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 pub use uploads::{
@@ -43,12 +39,8 @@ pub use uploads::{
 pub use upstream::{MAX_WITHDRAWN, UpstreamStore};
 pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
-/// A database that holds everything the service stores.
-///
-/// Every method of these traits is one transaction, unless it says otherwise: it is applied
-/// completely, with its events and records, or not at all. Once a method has returned `Ok`, its
-/// changes are durable. A missing object is part of the outcome, not an error.
-pub trait Store:
+/// The subjects that each engine implements itself.
+pub trait EngineSubjects:
     TemplateStore
     + ChangeStore
     + ListStore
@@ -62,15 +54,13 @@ pub trait Store:
     + MediaStore
     + AccountStore
     + CredentialStore
-    + SessionStore
-    + AuditStore
     + ClockStore
     + MaintenanceStore
     + StatisticsStore
 {
 }
 
-impl<S> Store for S where
+impl<S> EngineSubjects for S where
     S: TemplateStore
         + ChangeStore
         + ListStore
@@ -80,12 +70,12 @@ impl<S> Store for S where
         + EmulatorStore
         + UpstreamStore
         + OperationStore
+        + UpstreamStore
+        + OperationStore
         + UploadStore
         + MediaStore
         + AccountStore
         + CredentialStore
-        + SessionStore
-        + AuditStore
         + ClockStore
         + MaintenanceStore
         + StatisticsStore

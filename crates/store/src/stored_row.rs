@@ -97,3 +97,40 @@ pub(crate) trait StoredRow {
         })
     }
 }
+
+/// A row, as the driver of an engine returns it.
+pub(crate) enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r tokio_postgres::Row),
+}
+
+impl StoredRow for Row<'_> {
+    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.value(column),
+            Self::Postgres(row) => row.value(column),
+        }
+    }
+
+    fn decoded<T, V: StoredValue>(
+        &self,
+        column: &str,
+        decode: impl FnOnce(V) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.decoded(column, decode),
+            Self::Postgres(row) => row.decoded(column, decode),
+        }
+    }
+
+    fn parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.parsed(column, parse),
+            Self::Postgres(row) => row.parsed(column, parse),
+        }
+    }
+}

@@ -2,13 +2,7 @@
 
 mod planted;
 
-use std::{
-    collections::HashMap,
-    future::{Future, pending},
-    path::Path,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 
 use galley_domain::{
     emulator::{
@@ -23,165 +17,49 @@ use galley_domain::{
     },
 };
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{Notify, watch};
 
 use crate::{
     Absence, Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, AppendOutcome, Attempt, AuditEntry, AuditStore, Author, BeginUploadOutcome,
-    CallPermit, ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore,
-    ConnectOutcome, ConnectionChange, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome,
+    AddPhoneOutcome, AppendOutcome, Attempt, Author, BeginUploadOutcome, CallPermit,
+    ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore, ConnectOutcome,
+    ConnectionChange, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome,
     CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
     DegradedReason, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery,
     DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EndedApproval,
-    EventNotifier, EventStore, Feed, Fence, Fenced, Finding, HintReport, IdempotencyRecord,
-    IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, Lease, LeaseState, ListQuery,
-    ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, MirrorCounts, MirrorFilter,
-    MirroredTemplate, NameConflict, NewAccount, NewConnection, NewConsoleLink, NewCredential,
-    NewMessage, NewSession, NewTemplate, NewUpload, NewWebhook, OperationStore, Page, PageRecord,
-    PageResult, PhaseObserver, ReadRecord, RecordAttemptOutcome, RecordStatusesOutcome,
-    RedeemLinkOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
-    RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash, Session, SessionStore,
-    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
-    StoreStatistics, StoredFault, StoredMessage, StoredOperation, StoredSecret, StoredTemplate,
-    SweepReport, TemplateChange, TemplateStore, ToRead, TraceContext, Upload, UploadStore,
-    UpsertOutcome, UpstreamAction, UpstreamActionOutcome, UpstreamConnection, UpstreamStore,
-    UpstreamWork, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
-    WebhooksWithWork,
+    EngineSubjects, EventNotifier, EventStore, Feed, Fence, Fenced, Finding, HintReport,
+    IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, Lease,
+    LeaseState, ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery,
+    MirrorCounts, MirrorFilter, MirroredTemplate, NameConflict, NewAccount, NewConnection,
+    NewCredential, NewMessage, NewTemplate, NewUpload, NewWebhook, OperationStore, Page,
+    PageRecord, PageResult, PhaseObserver, ReadRecord, RecordAttemptOutcome, RecordStatusesOutcome,
+    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome,
+    RotateCredentialOutcome, RotateOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
+    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
+    StoredMessage, StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange,
+    TemplateStore, ToRead, TraceContext, Upload, UploadStore, UpsertOutcome, UpstreamAction,
+    UpstreamActionOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
+    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
+    engine::FaultPoints,
 };
 
-pub use self::planted::PlantedError;
+pub use crate::engine::{Fault, Faults, PlantedError};
 
-/// A fault in a method of the store.
-#[derive(Clone, Copy, Debug)]
-pub enum Fault {
-    /// The method returns this error.
-    Fails(fn() -> StoreError),
-    /// The method never returns.
-    Hangs,
-    /// The method panics.
-    Panics,
-    /// The result is held back until [`Faults::release`], which also removes the fault.
-    Held,
-}
-
-/// A store that forwards to another one, except for methods with a fault.
-pub struct FaultyStore {
-    inner: Arc<dyn Store>,
+/// Subjects that forward to those of an engine, except for methods with a fault.
+struct FaultySubjects {
+    inner: Arc<dyn EngineSubjects>,
     faults: Arc<Faults>,
 }
 
-impl FaultyStore {
-    /// Wraps a store. `faults` can be changed while the store is in use.
-    pub fn new(inner: Arc<dyn Store>, faults: Arc<Faults>) -> Self {
-        Self { inner, faults }
-    }
-}
-
-/// The active faults by method.
-#[derive(Default)]
-pub struct Faults {
-    active: Mutex<Vec<(&'static str, Fault)>>,
-    /// Number of calls of each method.
-    calls: Mutex<HashMap<String, usize>>,
-    held: Notify,
-    released: Notify,
-    /// Number of calls that hang.
-    hanging: watch::Sender<usize>,
-    planted: Mutex<Option<PlantedError>>,
-}
-
-/// A call that hangs.
-struct HangingCall<'f>(&'f Faults);
-
-impl<'f> HangingCall<'f> {
-    fn begin(faults: &'f Faults) -> Self {
-        faults.hanging.send_modify(|count| *count += 1);
-        Self(faults)
-    }
-}
-
-impl Drop for HangingCall<'_> {
-    fn drop(&mut self) {
-        self.0.hanging.send_modify(|count| *count -= 1);
-    }
-}
-
-impl Faults {
-    fn active(&self) -> MutexGuard<'_, Vec<(&'static str, Fault)>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets the fault of a method, which is named as in its trait.
-    pub fn set(&self, method: &'static str, fault: Fault) {
-        let mut faults = self.active();
-        faults.retain(|(name, _)| *name != method);
-        faults.push((method, fault));
-    }
-
-    /// Plants an error for as long as the store is in use.
-    pub fn plant(&self, error: PlantedError) {
-        *self.planted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    }
-
-    fn planted(&self) -> Option<PlantedError> {
-        *self.planted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How often a method was called.
-    pub fn calls(&self, method: &str) -> usize {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.get(method).copied().unwrap_or(0)
-    }
-
-    fn count(&self, method: &str) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls.entry(method.to_owned()).or_default() += 1;
-    }
-
-    /// Removes all faults.
-    pub fn clear(&self) {
-        self.active().clear();
-    }
-
-    /// Waits until a result is held back.
-    pub async fn held(&self) {
-        self.held.notified().await;
-    }
-
-    /// Returns the result that is held back.
-    pub fn release(&self) {
-        self.released.notify_one();
-    }
-
-    /// Waits until this many calls hang. A call that was dropped does not.
-    pub async fn hanging(&self, count: usize) {
-        let mut hanging = self.hanging.subscribe();
-        let _ = hanging.wait_for(|hanging| *hanging == count).await;
-    }
-
-    fn of(&self, method: &str) -> Option<Fault> {
-        let faults = self.active();
-        faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
-    }
-
-    async fn inject(&self, method: &str) -> Result<(), StoreError> {
-        self.count(method);
-        match self.of(method) {
-            None | Some(Fault::Held) => Ok(()),
-            Some(Fault::Fails(error)) => Err(error()),
-            Some(Fault::Hangs) => {
-                let _hanging = HangingCall::begin(self);
-                pending().await
-            }
-            Some(Fault::Panics) => panic!("a fault was injected into {method}"),
-        }
-    }
-
-    async fn hold_back(&self, method: &str) {
-        if matches!(self.of(method), Some(Fault::Held)) {
-            self.active().retain(|(name, _)| *name != method);
-            self.held.notify_one();
-            self.released.notified().await;
+impl Store {
+    /// The same store with faults, which can be changed while the store is in use.
+    #[must_use]
+    pub fn with_faults(&self, faults: Arc<Faults>) -> Self {
+        let subjects =
+            FaultySubjects { inner: Arc::clone(&self.subjects), faults: Arc::clone(&faults) };
+        Self {
+            engine: Arc::clone(&self.engine),
+            subjects: Arc::new(subjects),
+            faults: FaultPoints::of(faults),
         }
     }
 }
@@ -202,7 +80,7 @@ macro_rules! with_faults {
         )+
         $(@ $($plain:tt)+)?
     })+) => {
-        $(impl $subject for FaultyStore {
+        $(impl $subject for FaultySubjects {
             $($($plain)+)?
 
             $(
@@ -444,19 +322,6 @@ with_faults! {
         credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
         record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();
         credential_epoch() -> u64;
-    }
-    SessionStore {
-        start_session(new: NewSession) -> ();
-        session(hash: SecretHash, at: Timestamp) -> Option<Session>;
-        record_session_use(uses: Vec<(SecretHash, Timestamp)>) -> ();
-        end_session(hash: SecretHash) -> bool;
-        create_console_link(new: NewConsoleLink, by: Author) -> bool;
-        redeem_console_link(
-            link: SecretHash, token: SecretHash, session: SecretHash, at: Timestamp
-        ) -> RedeemLinkOutcome;
-    }
-    AuditStore {
-        audit_entries(account: Option<AccountId>, after: u64, limit: usize) -> Vec<AuditEntry>;
     }
     ClockStore {
         observe_clock(now: Timestamp) -> ClockStatus;

@@ -34,7 +34,7 @@ pub(super) async fn check(
     let store = super::open_existing(settings, SchemaPolicy::Keep).await?;
     let now = SystemClock::new().now();
     if accept_clock {
-        accept(&*store, now).await?;
+        accept(&store, now).await?;
     }
     if count_bytes {
         progress.doing("counting the stored bytes");
@@ -55,14 +55,14 @@ pub(super) async fn check(
             (it.subject, it.detail, verdict)
         })
         .collect();
-    let (seen, verdict) = match plain_secrets::count(&*store).await {
+    let (seen, verdict) = match plain_secrets::count(&store).await {
         Ok(count) if count.plain == 0 => (count.finding(), GOOD),
         Ok(count) => (count.finding(), WARNING),
         // The database has no tables, or the store is damaged; other findings say which.
         Err(error) => (error.to_string(), BAD),
     };
     rows.push(("webhook secrets", seen, verdict));
-    rows.extend(provider_secrets(settings, &*store).await);
+    rows.extend(provider_secrets(settings, &store).await);
     drop(progress);
     let good = rows.iter().all(|(.., verdict)| *verdict != BAD);
     let rows = rows
@@ -72,7 +72,7 @@ pub(super) async fn check(
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn accept(store: &dyn Store, now: Timestamp) -> anyhow::Result<()> {
+async fn accept(store: &Store, now: Timestamp) -> anyhow::Result<()> {
     if store.check_clock(now).await?.is_none() {
         bail!(
             "the database has no tables yet: start `galley serve` once, then run the command again"
@@ -103,7 +103,7 @@ fn hours_and_minutes(minutes: i64) -> String {
 /// no tables, or the store is damaged; other findings say which.
 async fn provider_secrets(
     settings: &Settings,
-    store: &dyn Store,
+    store: &Store,
 ) -> Option<(&'static str, String, &'static str)> {
     let keyring = &settings.webhooks.keyring;
     let connections = store.connections().await.ok()?;

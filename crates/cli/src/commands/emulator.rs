@@ -80,9 +80,9 @@ async fn serve(
     let now = SystemClock::new().now();
     let kind = EmulatorKind { faithful: options.faithful };
     let app_secret = chosen.app_secret.clone();
-    let account = Emulated::create(&**store, chosen, kind, now).await?;
+    let account = Emulated::create(store, chosen, kind, now).await?;
     if let Some(directory) = &options.seed {
-        let count = seed::create(&**store, account.id, directory, now).await?;
+        let count = seed::create(store, account.id, directory, now).await?;
         tracing::info!("created {count} templates from {}", directory.display());
     }
     // After the seeds, which count towards no quota.
@@ -110,7 +110,7 @@ struct Emulated {
 impl Emulated {
     /// Creates the account without limits. What the environment does not choose is random.
     async fn create(
-        store: &dyn Store,
+        store: &Store,
         chosen: ChosenAccount,
         kind: EmulatorKind,
         now: Timestamp,

@@ -31,7 +31,7 @@ const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 /// Creates the first account if the store has none, as the settings say. `address` is where the
 /// service listens.
 pub(super) async fn prepare(
-    store: &dyn Store,
+    store: &Store,
     Settings { bootstrap, console, .. }: &Settings,
     address: &str,
     at: Timestamp,
@@ -58,7 +58,7 @@ const CREATE_ACCOUNT: &str = "create one with `galley account create NAME`, with
 /// Creates the first account with the given credentials. Returns `false` if another process was
 /// faster.
 async fn create_given(
-    store: &dyn Store,
+    store: &Store,
     given: &BootstrapSecrets,
     at: Timestamp,
 ) -> anyhow::Result<bool> {
@@ -81,7 +81,7 @@ fn variables(given: &BootstrapSecrets) -> [(&'static str, CredentialKind, &str);
 /// Compares the given credentials with those of a store that has accounts. Warns if they have no
 /// effect, and if they are valid but weak.
 async fn warn_of_ignored(
-    store: &dyn Store,
+    store: &Store,
     given: &BootstrapSecrets,
     at: Timestamp,
 ) -> anyhow::Result<()> {
@@ -116,7 +116,7 @@ fn is_valid(credential: &Credential, at: Timestamp) -> bool {
 
 /// Shows random credentials, then creates the account that has them.
 async fn create_and_show(
-    store: &dyn Store,
+    store: &Store,
     address: &str,
     console: bool,
     at: Timestamp,
@@ -167,7 +167,7 @@ async fn show(text: String) -> io::Result<()> {
 
 /// Creates the account. Returns `false` if the store already has one.
 async fn create(
-    store: &dyn Store,
+    store: &Store,
     key: &str,
     token: &str,
     phones: Vec<String>,

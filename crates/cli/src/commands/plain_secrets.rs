@@ -31,7 +31,7 @@ impl SecretCount {
 }
 
 /// Counts the current signing secrets of all accounts.
-pub(super) async fn count(store: &dyn Store) -> Result<SecretCount, StoreError> {
+pub(super) async fn count(store: &Store) -> Result<SecretCount, StoreError> {
     let mut count = SecretCount { plain: 0, all: 0 };
     for account in store.accounts().await? {
         let webhooks = store.webhooks(account.id).await?;
@@ -42,8 +42,8 @@ pub(super) async fn count(store: &dyn Store) -> Result<SecretCount, StoreError> 
 }
 
 /// Logs at the start of the service whether secrets are or will be stored in plain text.
-pub(super) async fn log(store: Arc<dyn Store>, keyring: Keyring) {
-    match count(&*store).await {
+pub(super) async fn log(store: Arc<Store>, keyring: Keyring) {
+    match count(&store).await {
         Ok(SecretCount { plain: 0, .. }) if keyring.has_key() => {}
         Ok(SecretCount { plain: 0, .. }) => tracing::info!(
             "GALLEY_SECRET_KEY is not set: signing secrets of webhooks will be stored in plain text"

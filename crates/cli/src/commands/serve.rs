@@ -40,7 +40,7 @@ pub(super) async fn serve(
     let stop = stop_signal()?;
     let service = OpenService::open(settings, raw, new_store).await?;
     let (address, now) = (service.address.to_string(), SystemClock::new().now());
-    first_run::prepare(&*service.store, settings, &address, now).await?;
+    first_run::prepare(&service.store, settings, &address, now).await?;
     service.run(settings, log, stop).await
 }
 
@@ -49,7 +49,7 @@ pub(super) struct OpenService {
     listener: TcpListener,
     health: Option<TcpListener>,
     pub(super) address: SocketAddr,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<Store>,
 }
 
 impl OpenService {

@@ -38,7 +38,7 @@ impl ProviderSettings {
     /// What work on connections needs.
     pub(crate) fn context(
         &self,
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         clock: Arc<dyn Clock>,
         keyring: Keyring,
     ) -> UpstreamContext {

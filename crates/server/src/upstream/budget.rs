@@ -32,7 +32,7 @@ const MAX_POSTPONED_RESTS: u32 = 32;
 /// A transport that makes a call only if the budget of the connection allows it.
 pub(super) struct BudgetedTransport {
     pub(super) inner: Arc<dyn Transport>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<Store>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) fence: Fence,
     /// The account at the provider, whose usage the responses tell.
@@ -119,7 +119,7 @@ impl BudgetState {
     }
 
     /// Lets all instances rest.
-    async fn rest(&self, store: &dyn Store, fence: Fence, until: Timestamp, now: Timestamp) {
+    async fn rest(&self, store: &Store, fence: Fence, until: Timestamp, now: Timestamp) {
         match store.rest_calls(fence, until.duration_since(now), now).await {
             Ok(Fenced::Done(())) => {}
             Ok(Fenced::LeaseLost) => self.lost.store(true, Ordering::Relaxed),
@@ -136,7 +136,7 @@ impl BudgetedTransport {
         let now = self.clock.now();
         let until = now.checked_add(rest).unwrap_or(Timestamp::MAX);
         if !self.state.postpone_rest(until) {
-            self.state.rest(&*self.store, self.fence, until, now).await;
+            self.state.rest(&self.store, self.fence, until, now).await;
         }
     }
 }
@@ -150,7 +150,7 @@ impl Session {
         let made = calls.await;
         let now = self.now();
         if let Some(until) = budget.set_together(false).filter(|until| *until > now) {
-            budget.rest(&*self.context.store, self.fence, until, now).await;
+            budget.rest(&self.context.store, self.fence, until, now).await;
         }
         made
     }

@@ -69,7 +69,7 @@ impl Default for UpstreamSettings {
 #[derive(Clone)]
 pub struct UpstreamContext {
     /// The store.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     /// Real time.
     pub clock: Arc<dyn Clock>,
     /// Makes the transport of an account.

@@ -22,7 +22,7 @@ pub(super) struct TokenWarnings {
 
 impl TokenWarnings {
     /// Logs the warnings that are due, once each. Reads the connections once an hour.
-    pub(super) async fn log_due(&mut self, store: &dyn Store, now: Timestamp) {
+    pub(super) async fn log_due(&mut self, store: &Store, now: Timestamp) {
         if self.next_at.is_some_and(|next_at| now < next_at) {
             return;
         }

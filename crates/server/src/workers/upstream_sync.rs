@@ -46,7 +46,7 @@ pub async fn run_upstream_sync(app: App, mut context: UpstreamContext) {
             schedule.finish(ended);
         }
         let (now, started) = (app.clock().now(), Instant::now());
-        token_warnings.log_due(&*context.store, now).await;
+        token_warnings.log_due(&context.store, now).await;
         let calls_per_hour = context.settings.calls_per_hour;
         let work = context.store.connections_with_work(now, sweep_interval, calls_per_hour);
         let next_at = match work.await {

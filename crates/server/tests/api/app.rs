@@ -68,7 +68,7 @@ impl TestApp {
 
     /// A service whose store is the real one, wrapped by `wrap`.
     pub(crate) async fn start_on(
-        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+        wrap: impl FnOnce(Arc<Store>) -> Arc<Store> + Send + 'static,
         limits: Limits,
     ) -> Self {
         Self::begin(TestService::builder().store(wrap).limits(limits), Review::Auto).await

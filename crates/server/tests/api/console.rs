@@ -8,10 +8,7 @@ use axum::{
 };
 use galley_domain::{account::Scopes, emulator::EmulatorKind, template::Review};
 use galley_server::{Clock as _, ConsoleAddress, Limits, workers};
-use galley_store::{
-    AccountQuotas, Author, NewConsoleLink, SecretHash, Store,
-    testing::{Faults, FaultyStore},
-};
+use galley_store::{AccountQuotas, Author, NewConsoleLink, SecretHash, Store, testing::Faults};
 use serde_json::{Value, json};
 
 use super::app::{KEY, PHONE, TOKEN, TestApp, hello, request};
@@ -339,7 +336,7 @@ async fn signing_in_again_ends_the_former_session_of_the_browser() {
 async fn a_cookie_without_a_session_causes_no_write() {
     let faults = Arc::new(Faults::default());
     let counted = Arc::clone(&faults);
-    let wrap = |store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, counted)) };
+    let wrap = |store: Arc<Store>| -> Arc<Store> { Arc::new(store.with_faults(counted)) };
     let app = TestApp::start_on(wrap, Limits::default()).await;
     let unknown = "__Host-galley_console=unknown";
     let ended = call(&app, Method::DELETE, "/console/session", unknown, &Value::Null).await;

@@ -6,7 +6,7 @@ use axum::http::Method;
 use galley_server::Limits;
 use galley_store::{
     ReadKind, Store, StoreError,
-    testing::{Fault, Faults, FaultyStore},
+    testing::{Fault, Faults},
 };
 
 use super::app::{TOKEN, TestApp, hello, request};
@@ -17,7 +17,7 @@ const CAUSE: &str = "the-cause-only-the-log-may-contain";
 pub(super) async fn start(limits: Limits) -> (TestApp, Arc<Faults>) {
     let faults = Arc::<Faults>::default();
     let injected = Arc::clone(&faults);
-    let wrap = |inner| -> Arc<dyn Store> { Arc::new(FaultyStore::new(inner, injected)) };
+    let wrap = |inner: Arc<Store>| -> Arc<Store> { Arc::new(inner.with_faults(injected)) };
     let app = TestApp::start_on(wrap, limits).await;
     (app, faults)
 }

@@ -12,7 +12,7 @@ use galley_domain::{
 use galley_server::{Clock as _, Limits};
 use galley_store::{
     Actor, CreateOutcome, CredentialId, NewTemplate, Store, TemplateChange, TranslationGroup,
-    testing::{Fault, Faults, FaultyStore},
+    testing::{Fault, Faults},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -129,7 +129,7 @@ async fn a_name_is_listed_once_with_all_its_languages() {
 async fn a_page_reads_its_names_and_one_more_whatever_the_number_of_templates() {
     let faults = Arc::new(Faults::default());
     let counted = Arc::clone(&faults);
-    let wrap = |store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, counted)) };
+    let wrap = |store: Arc<Store>| -> Arc<Store> { Arc::new(store.with_faults(counted)) };
     let app = TestApp::start_on(wrap, Limits::default()).await;
     let shop = shop(&app).await;
     for language in ["en_US", "de"] {
@@ -147,7 +147,7 @@ async fn a_page_reads_its_names_and_one_more_whatever_the_number_of_templates() 
 async fn a_page_waits_for_the_search_index_once() {
     let faults = Arc::new(Faults::default());
     let counted = Arc::clone(&faults);
-    let wrap = |store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, counted)) };
+    let wrap = |store: Arc<Store>| -> Arc<Store> { Arc::new(store.with_faults(counted)) };
     let app = TestApp::start_on(wrap, Limits::default()).await;
     let shop = shop(&app).await;
     // A page of two names reads the list twice, because one name has many languages.

@@ -27,7 +27,7 @@ use galley_server::{
 };
 use galley_store::{
     Author, ChangeClockOutcome, CreateFaultOutcome, CreateWebhookOutcome, NewWebhook, Store,
-    testing::{Faults, FaultyStore},
+    testing::Faults,
 };
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ impl Emulator {
         let service = TestService::builder()
             .clock(clock)
             .webhooks(webhooks)
-            .store(|store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, faults)) })
+            .store(|store| -> Arc<Store> { Arc::new(store.with_faults(faults)) })
             .start();
         let emulator = TestAccount {
             emulator: Some(EmulatorKind { faithful }),

@@ -29,7 +29,7 @@ use galley_store::{
     Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
     Fenced, MirrorFilter, MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store,
     StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
-    testing::{Faults, FaultyStore},
+    testing::Faults,
 };
 use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
@@ -104,7 +104,7 @@ impl Connected {
         let store_faults = Arc::new(Faults::default());
         let faults = Arc::clone(&store_faults);
         let service = TestService::builder()
-            .store(|store| -> Arc<dyn Store> { Arc::new(FaultyStore::new(store, faults)) })
+            .store(|store| -> Arc<Store> { Arc::new(store.with_faults(faults)) })
             .start();
         let account = TestAccount {
             rulebook: &WHATSAPP,

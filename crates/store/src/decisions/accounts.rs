@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
 
-use super::audit::AuditedChange;
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
     CreateAccountOutcome, DeleteAccountOutcome, NewAccount, Quota, RenameAccountOutcome,
-    SetReviewOutcome, StoreError, encoding::key, stored_row::StoredRow,
+    SetReviewOutcome, StoreError, decisions::audit::AuditedChange, encoding::key,
+    stored_row::StoredRow,
 };
 
 /// The columns that [`account`] reads.

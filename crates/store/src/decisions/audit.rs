@@ -9,11 +9,11 @@ use galley_domain::{
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::accounts::stored_review;
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
     MAX_DAILY_CHANGES, NewAccount, NewConnection, NewConsoleLink, NewCredential, Quota, StoreError,
-    Webhook, encoding::origin, stored_row::StoredRow,
+    Webhook, decisions::accounts::stored_review, encoding::origin, stored_row::Row,
+    stored_row::StoredRow as _,
 };
 
 /// The columns that [`entry`] reads; `c` is the credential of the actor.
@@ -28,7 +28,7 @@ pub(crate) const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.creat
 
 /// The rotations of an account (the first parameter), as [`rotation`] reads them.
 pub(crate) const ROTATIONS: &str = "SELECT subject, details FROM audit WHERE kind = \
-     'credential.rotated' AND account_id = ";
+     'credential.rotated' AND account_id = $1";
 
 /// How many entries follow the one that decides on the limit.
 pub(crate) const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
@@ -37,7 +37,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 
 /// Refuses a change at `at` if the account has as many as permitted since `oldest`, the time of the
 /// oldest entry that counts, and that is less than a day ago.
-pub(crate) fn ensure_may_change(oldest: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
+pub(crate) fn refusal(oldest: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
     let end = oldest.map_or(i64::MIN, |oldest| oldest.saturating_add(DAY_MS));
     match u64::try_from(end.saturating_sub(at.as_millisecond())) {
         Ok(left) if left > 0 => {
@@ -48,7 +48,7 @@ pub(crate) fn ensure_may_change(oldest: Option<i64>, at: Timestamp) -> Result<()
 }
 
 /// The old and the new credential of a rotation.
-pub(crate) fn rotation(row: &impl StoredRow) -> Result<(CredentialId, CredentialId), StoreError> {
+pub(crate) fn rotation(row: &Row<'_>) -> Result<(CredentialId, CredentialId), StoreError> {
     let id = |text: &str| text.parse().ok().map(CredentialId);
     let replacement = |details: &str| {
         let details: Value = serde_json::from_str(details).ok()?;
@@ -267,7 +267,7 @@ fn timestamp(at: Option<Timestamp>) -> Value {
 }
 
 /// The entry in a row.
-pub(crate) fn entry(row: &impl StoredRow) -> Result<AuditEntry, StoreError> {
+pub(crate) fn entry(row: &Row<'_>) -> Result<AuditEntry, StoreError> {
     let actor = row.actor("actor")?;
     Ok(AuditEntry {
         seq: row.number("seq")?,

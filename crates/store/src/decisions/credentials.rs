@@ -3,11 +3,10 @@
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 
-use super::audit::AuditedChange;
 use crate::{
     Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
     IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
-    stored_row::StoredRow,
+    decisions::audit::AuditedChange, stored_row::StoredRow,
 };
 
 /// The columns that [`credential`] reads.

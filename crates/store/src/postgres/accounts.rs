@@ -24,13 +24,13 @@ use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
     CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
     StoreError,
+    decisions::audit::AuditedChange,
     decisions::{
         self,
         accounts::{
             COLUMNS, ExistingAccounts, created, disabling, distinct_phones, owned_phone, refusal,
             rename_outcome, set_review_outcome, stored_quota, stored_review,
         },
-        audit::AuditedChange,
     },
 };
 
@@ -244,7 +244,7 @@ fn one_statement() -> String {
 }
 
 /// Reads one account in a transaction.
-pub(super) async fn one(
+pub(crate) async fn one(
     transaction: &Transaction,
     id: AccountId,
 ) -> Result<Option<Account>, StoreError> {

@@ -17,18 +17,19 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use self::deletions::{delete, delete_all, delete_translations};
+use super::upstream;
 use super::{
-    PostgresStore, audit,
+    PostgresStore,
     columns::{actor_key, key, millis},
     emulator, events, limits, media,
     pool::Values,
     templates,
     transaction::{Transaction, transact},
-    translations, upsert, upstream, versions,
+    translations, upsert, versions,
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
-    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
+    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome, audit,
     decisions::{
         changes::{
             FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person,
@@ -36,6 +37,7 @@ use crate::{
         emulator::Emulation,
     },
     encoding::LookupKeys,
+    engine::Tx,
 };
 
 #[async_trait]
@@ -63,7 +65,7 @@ impl ChangeStore for PostgresStore {
     ) -> Result<UpsertOutcome, StoreError> {
         let templates: Vec<_> =
             templates.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
-        transact!(self, tx => upsert::all(tx, &self.ids, &templates))
+        transact!(self, tx => upsert::all(tx, &templates))
     }
 
     async fn delete_template(&self, change: TemplateChange) -> Result<ChangeOutcome, StoreError> {
@@ -166,7 +168,7 @@ pub(super) async fn edit_stored(
 }
 
 /// Writes a planned edit and its events, if the account, which is locked, has the space for it.
-pub(super) async fn write_edit(
+pub(crate) async fn write_edit(
     transaction: &mut Transaction,
     change: &TemplateChange,
     planned: &PlannedEdit<'_>,
@@ -264,14 +266,15 @@ async fn review(
 
 /// Refuses a decision by an author of what it makes live, if the account needs a second person.
 async fn four_eyes_refusal(
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     change: &TemplateChange,
     planned: &Planned,
 ) -> Result<Option<ChangeOutcome>, StoreError> {
     let TemplateChange { account, id, .. } = *change;
     let reviewer = planned.reviewer(change).filter(|_| transaction.has_four_eyes(account));
     let Some(reviewer) = reviewer else { return Ok(None) };
-    let person = tokens_of_person(reviewer, &audit::rotations(transaction, account).await?);
+    let rotations = audit::rotations(&mut Tx::new(transaction), account).await?;
+    let person = tokens_of_person(reviewer, &rotations);
     let is_refused = match planned.four_eyes(&person, &versions::authors(transaction, id).await?) {
         FourEyes::Permitted => false,
         FourEyes::Refused => true,

@@ -13,7 +13,7 @@ use tokio::{
 
 pub(super) use self::queue::{MAX_QUEUE_TIME, Queue};
 use self::worker::CreateWorker;
-use super::{ids::IdGenerator, pool::PgPools};
+use super::pool::PgPools;
 use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::LookupKeys};
 
 /// The sending end of the create queue.
@@ -34,18 +34,13 @@ impl CreateQueue {
     pub(super) fn start(
         pools: &Arc<PgPools>,
         event_notifier: &Arc<EventNotifier>,
-        ids: &Arc<IdGenerator>,
         capacity: usize,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        let worker = CreateWorker::new(
-            Arc::clone(pools),
-            Arc::clone(event_notifier),
-            Arc::clone(ids),
-            Queue::new(receiver),
-        );
+        let worker =
+            CreateWorker::new(Arc::clone(pools), Arc::clone(event_notifier), Queue::new(receiver));
         let run = move || runtime.block_on(worker.run());
         let thread = std::thread::Builder::new().name("galley-creator".into()).spawn(run);
         thread.map_err(|error| StoreError::Failed(Arc::new(error)))?;

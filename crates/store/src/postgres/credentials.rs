@@ -15,11 +15,9 @@ use crate::{
     Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
     IssueTokenOutcome, MAX_ACTIVE_TOKENS, NewCredential, RevokeTokenOutcome,
     RotateCredentialOutcome, SecretHash, StoreError,
-    decisions::{
-        audit::AuditedChange,
-        credentials::{
-            COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
-        },
+    decisions::audit::AuditedChange,
+    decisions::credentials::{
+        COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
     },
 };
 
@@ -141,12 +139,12 @@ impl CredentialStore for PostgresStore {
 
 /// Locks the epoch row until the transaction ends, which serialises all changes of accounts and
 /// credentials. Such a transaction locks it before any other row.
-pub(super) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
+pub(crate) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.query("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
 }
 
 /// Invalidates caches of credentials and accounts.
-pub(super) async fn increment_epoch(transaction: &Transaction) -> Result<(), StoreError> {
+pub(crate) async fn increment_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.execute("UPDATE credential_epoch SET epoch = epoch + 1", &[]).await.map(drop)
 }
 
@@ -156,7 +154,7 @@ pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
 }
 
 /// Adds a credential and records it in the audit feed. The caller has locked the epoch row.
-pub(super) async fn add(
+pub(crate) async fn add(
     transaction: &mut Transaction,
     account: AccountId,
     new: &NewCredential,

@@ -15,13 +15,13 @@ use super::{
     columns::{get, hash, number},
     credentials,
     pool::PgPools,
-    schema, sessions,
+    schema,
     stored_bytes::stored,
     tls::Tls,
 };
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff,
+    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,9 @@ impl MaintenanceStore for PostgresStore {
     ) -> Result<RetentionCursor, StoreError> {
         let (removed, next) = sweep_records(&self.pools, from.last_key, at).await?;
         if from.last_key.is_none() {
-            sessions::delete_expired(&self.pools, at).await?;
+            if !engine::fetch(self, sessions::expired(at)).await?.is_empty() {
+                engine::run(self, sessions::deletion(at)).await?;
+            }
             self.delete_expired_messages(at).await?;
             self.delete_expired_operations(at).await?;
         }

@@ -8,7 +8,6 @@ use super::{
     address::PostgresAddress,
     create_queue::CreateQueue,
     emulator::MessageQueue,
-    ids::IdGenerator,
     maintenance::Readiness,
     pool::{PgConnection, PgPools},
     reader::TemplateReader,
@@ -42,7 +41,6 @@ pub struct PostgresStore {
     pub(super) create_queue: CreateQueue,
     pub(super) message_queue: MessageQueue,
     pub(super) reader: TemplateReader,
-    pub(super) ids: Arc<IdGenerator>,
     pub(super) readiness: Readiness,
     pub(super) search_indexer: SearchIndexer,
     pub(super) read_slots: ReadSlots,
@@ -58,9 +56,7 @@ impl PostgresStore {
         let pinned = address.with_synchronous_commit(&synchronous_commit);
         let pools = Arc::new(PgPools::new(&pinned, options.connections)?);
         let event_notifier = Arc::<EventNotifier>::default();
-        let ids = Arc::<IdGenerator>::default();
-        let create_queue =
-            CreateQueue::start(&pools, &event_notifier, &ids, options.queue_capacity)?;
+        let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
         let message_queue = MessageQueue::start(&pools, &event_notifier, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
@@ -73,7 +69,6 @@ impl PostgresStore {
             create_queue,
             message_queue,
             reader,
-            ids,
             readiness,
             search_indexer,
             read_slots: ReadSlots::for_connections(options.connections),

@@ -17,6 +17,7 @@ pub(super) use self::connection::{CopySink, DeadlineExceeded, PgConnection};
 use self::{bounded_pool::PgPool, shared_reads::SharedSlot};
 use super::{
     address::{LIST_TIMEOUT, PostgresAddress, STATEMENT_TIMEOUT},
+    ids::IdGenerator,
     tls::Tls,
 };
 use crate::{PoolActivity, StoreError, activity::CommitCounters};
@@ -41,6 +42,8 @@ pub(super) struct PgPools {
     next_slot: AtomicUsize,
     /// Counts the commits of all pools.
     pub(super) commit_counters: Arc<CommitCounters>,
+    /// Assigns the ids of templates that transactions of all pools create.
+    pub(super) ids: Arc<IdGenerator>,
 }
 
 impl PgPools {
@@ -62,6 +65,7 @@ impl PgPools {
             shared: Default::default(),
             next_slot: AtomicUsize::new(0),
             commit_counters: Arc::clone(&commits),
+            ids: Arc::default(),
         })
     }
 

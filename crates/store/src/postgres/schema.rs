@@ -7,8 +7,8 @@ use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
-    audit,
     failover::{CONNECT_TIMEOUT, FailoverConnector},
+    pending_audit,
     tls::Tls,
 };
 use crate::{
@@ -150,7 +150,7 @@ async fn create_or_migrate(
         open.execute("INSERT INTO galley_schema VALUES ($1, now())", &[&number]).await?;
     }
     if found > 0 {
-        audit::append_migration(&open, found, migrations.latest()).await?;
+        pending_audit::append_migration(&open, found, migrations.latest()).await?;
     }
     open.commit().await?;
     Ok(())

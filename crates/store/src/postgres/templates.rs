@@ -39,7 +39,7 @@ impl TemplateStore for PostgresStore {
     async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
         if new.review == Review::Scripted || new.review.is_by_provider() {
             let lookup_keys = LookupKeys::of(&new);
-            return transact!(self, tx => upsert::create_alone(tx, &self.ids, &lookup_keys, &new));
+            return transact!(self, tx => upsert::create_alone(tx, &lookup_keys, &new));
         }
         self.create_queue.create(new).await
     }
@@ -180,7 +180,7 @@ pub(super) const BY_IDS: &str = concat!(
     " FROM template WHERE id = ANY($1) AND unique_key IS NOT NULL"
 );
 
-pub(super) async fn one_in(
+pub(crate) async fn one_in(
     transaction: &Transaction,
     account: AccountId,
     id: TemplateId,
@@ -191,11 +191,11 @@ pub(super) async fn one_in(
 
 /// One template like [`one_in`], even if it was deleted since.
 pub(super) async fn even_deleted(
-    transaction: &Transaction,
+    pools: &PgPools,
     account: AccountId,
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let row = transaction.query_one(EVEN_DELETED, &[&key(id.get()), &key(account.get())]).await?;
+    let row = pools.read_one(EVEN_DELETED, &[&key(id.get()), &key(account.get())]).await?;
     row.as_ref().map(stored).transpose()
 }
 
@@ -209,7 +209,7 @@ pub(super) async fn several_in(
     rows.iter().map(stored).collect()
 }
 
-pub(super) async fn with_unique_key(
+pub(crate) async fn with_unique_key(
     transaction: &Transaction,
     account: AccountId,
     unique_key: &[u8; 16],

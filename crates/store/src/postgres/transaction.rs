@@ -3,17 +3,18 @@
 //! connections to providers by account, the audit feed. A transaction that changes an account locks its row, so that the account's
 //! events are numbered in sequence.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use galley_domain::id::AccountId;
 use tokio::time::Instant;
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     accounts,
-    audit::PendingEntries,
     columns::{get, key, number},
     errors,
+    ids::IdGenerator,
+    pending_audit::PendingEntries,
     pipeline::{DeferredWrite, MAX_STATEMENTS, OwnedValue, PreparedPipeline, Query, owned},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
@@ -23,6 +24,7 @@ use crate::{
         audit::AuditedChange,
         stored_bytes::{StoredBytes, stored_bytes_columns},
     },
+    engine::Value,
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -77,8 +79,11 @@ pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
 
 /// An open transaction. Dropping it before its end closes its connection ([`PgConnection`]), so
 /// that nothing of it is ever committed.
-pub(super) struct Transaction {
+pub(crate) struct Transaction {
     connection: PgConnection,
+    pools: Arc<PgPools>,
+    /// Whether `BEGIN` was sent. The first read of a body is sent with it.
+    has_begun: bool,
     accounts: HashMap<AccountId, LockedAccount>,
     /// Writes that are sent with the commit.
     deferred: Vec<DeferredWrite>,
@@ -100,33 +105,83 @@ const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = $2, \
      template_bytes = template_bytes + $3 WHERE id = $1";
 
 impl Transaction {
-    /// Begins a transaction and runs its first statements, in one round trip; returns the rows of
-    /// each statement, or the error of the first that failed.
-    pub(super) async fn begin(
-        pools: &PgPools,
-        reads: &[Query<'_>],
-    ) -> Result<(Self, Result<Vec<Vec<Row>>, StoreError>), StoreError> {
-        let connection = pools.acquire().await?;
-        let started = Instant::now();
-        let (connection, rows) = match begin_on(&connection, reads).await {
-            Ok(rows) => (connection, rows),
-            Err(error) if !is_worth_retrying(started) => return Err(error),
-            Err(_) => {
-                // The connection may have broken while it was idle: try another one.
-                drop(connection);
-                let connection = pools.acquire().await?;
-                let rows = begin_on(&connection, reads).await?;
-                (connection, rows)
-            }
-        };
-        let transaction = Self {
-            connection,
+    /// A transaction that begins with its first statement.
+    pub(super) async fn unbegun(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: pools.acquire().await?,
+            pools: Arc::clone(pools),
+            has_begun: false,
             accounts: HashMap::new(),
             deferred: Vec::new(),
             audit: PendingEntries::default(),
             is_rollback_only: false,
-        };
+        })
+    }
+
+    /// Begins a transaction and runs its first statements, in one round trip; returns the rows of
+    /// each statement, or the error of the first that failed.
+    pub(super) async fn begin(
+        pools: &Arc<PgPools>,
+        reads: &[Query<'_>],
+    ) -> Result<(Self, Result<Vec<Vec<Row>>, StoreError>), StoreError> {
+        let mut transaction = Self::unbegun(pools).await?;
+        let rows = transaction.begin_with(reads).await?;
         Ok((transaction, rows))
+    }
+
+    /// Begins the transaction; the outer error is that of the `BEGIN`.
+    async fn begin_with(
+        &mut self,
+        reads: &[Query<'_>],
+    ) -> Result<Result<Vec<Vec<Row>>, StoreError>, StoreError> {
+        let started = Instant::now();
+        let rows = match begin_on(&self.connection, reads).await {
+            Ok(rows) => rows,
+            Err(error) if !is_worth_retrying(started) => return Err(error),
+            Err(_) => {
+                // The connection may have broken while it was idle: try another one.
+                self.connection = self.pools.acquire().await?;
+                begin_on(&self.connection, reads).await?
+            }
+        };
+        self.has_begun = true;
+        Ok(rows)
+    }
+
+    /// Begins the transaction unless it has begun.
+    pub(crate) async fn ensure_begun(&mut self) -> Result<(), StoreError> {
+        if self.has_begun { Ok(()) } else { self.begin_with(&[]).await?.map(drop) }
+    }
+
+    /// Runs a statement that returns rows. If it is the first one and only reads, it is sent together
+    /// with the `BEGIN`; a write must not be: if the `BEGIN` failed, it would run outside a transaction.
+    pub(crate) async fn run(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let values = bound(values);
+        if !self.has_begun && statement.starts_with("SELECT") {
+            let rows = self.begin_with(&[(statement, &values)]).await??;
+            return Ok(rows.into_iter().next().unwrap_or_default());
+        }
+        self.ensure_begun().await?;
+        self.query(statement, &values).await
+    }
+
+    /// Runs a statement that returns no rows; returns the number of affected rows.
+    pub(crate) async fn write(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+    ) -> Result<u64, StoreError> {
+        self.ensure_begun().await?;
+        self.execute(statement, &bound(values)).await
+    }
+
+    /// Assigns template ids.
+    pub(super) fn ids(&self) -> Arc<IdGenerator> {
+        Arc::clone(&self.pools.ids)
     }
 
     pub(super) fn connection(&self) -> &PgConnection {
@@ -159,7 +214,7 @@ impl Transaction {
 
     /// Locks an account until the transaction ends; `false` if it does not exist or is deleted. A
     /// transaction locks its accounts in the order of their ids.
-    pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+    pub(crate) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
         Ok(self.lock_any(account).await? && !self.accounts[&account].is_deleted)
     }
 
@@ -173,9 +228,8 @@ impl Transaction {
             stored_bytes_columns!(),
             " FROM account WHERE id = $1 FOR NO KEY UPDATE"
         );
-        let Some(row) = self.query_one(statement, &[&key(account.get())]).await? else {
-            return Ok(false);
-        };
+        let rows = self.run(statement, &[Value::from(account)]).await?;
+        let Some(row) = rows.into_iter().next() else { return Ok(false) };
         let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
         let stored_bytes = StoredBytes::read(&row)?;
         let is_deleted = get(&row, "is_deleted")?;
@@ -217,12 +271,12 @@ impl Transaction {
 
     /// Defers a write until the commit, which sends the deferred writes together, in this order. The
     /// work does not read its result.
-    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
+    pub(crate) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
         self.deferred.push(DeferredWrite { statement, values });
     }
 
     /// Records a change in the audit feed, with the commit.
-    pub(super) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
+    pub(crate) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
         self.audit.add(account, change, by);
     }
 
@@ -233,7 +287,7 @@ impl Transaction {
 
     /// Makes the commit roll back: for work that returns a refusal after it changed something, or
     /// that changed nothing and need not wait for a sync.
-    pub(super) fn set_rollback_only(&mut self) {
+    pub(crate) fn set_rollback_only(&mut self) {
         self.is_rollback_only = true;
     }
 
@@ -259,6 +313,12 @@ impl Transaction {
             self.defer(UPDATE_ACCOUNT, values);
         }
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
+        if !self.has_begun {
+            if self.deferred.is_empty() {
+                return Ok(newest);
+            }
+            self.ensure_begun().await?;
+        }
         let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
         let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
         // A page of a sweep writes more rows than one pipeline takes.
@@ -293,8 +353,15 @@ impl Transaction {
     }
 
     pub(super) async fn roll_back(self) {
-        self.connection.roll_back().await;
+        if self.has_begun {
+            self.connection.roll_back().await;
+        }
     }
+}
+
+/// The values as the driver takes them.
+fn bound<'v>(values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 /// Begins a transaction; the outer error is that of the `BEGIN`.

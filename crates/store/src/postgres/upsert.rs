@@ -6,17 +6,15 @@ use galley_domain::{
     template::{lifecycle::State, sample},
 };
 
+use super::upstream;
 use super::{
     batch::{INSERT_RECORDS, no_account},
     changes,
     columns::{actor_key, category, key, millis, number},
-    emulator, events,
-    ids::IdGenerator,
-    limits, media,
+    emulator, events, limits, media,
     pool::Values,
     templates::{ids_exhausted, record_in, with_unique_key},
     transaction::Transaction,
-    upstream,
 };
 use crate::{
     CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
@@ -33,12 +31,11 @@ use crate::{
 /// Upserts all of the templates, or none.
 pub(super) async fn all(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
     let mut done = Vec::with_capacity(templates.len());
     for (lookup_keys, new) in templates {
-        match one(transaction, ids, lookup_keys, new).await? {
+        match one(transaction, lookup_keys, new).await? {
             Ok(template) => done.push(template),
             Err(refusal) => {
                 transaction.set_rollback_only();
@@ -51,7 +48,6 @@ pub(super) async fn all(
 
 async fn one(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
@@ -66,9 +62,7 @@ async fn one(
         stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
     }
     Ok(match plan(new, stored) {
-        Upsert::Create => {
-            upsert::created(create(transaction, ids, lookup_keys, new, emulation).await?)
-        }
+        Upsert::Create => upsert::created(create(transaction, lookup_keys, new, emulation).await?),
         Upsert::Keep(template) => Ok(template),
         Upsert::Edit(stored, change, edit) => {
             let stored = Some(*stored);
@@ -84,7 +78,6 @@ async fn one(
 /// connections.
 pub(super) async fn create_alone(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<CreateOutcome, StoreError> {
@@ -103,7 +96,7 @@ pub(super) async fn create_alone(
         return Ok(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
     }
     let emulation = emulator::emulation(transaction, new.account, new.review, new.at).await?;
-    let outcome = create(transaction, ids, lookup_keys, new, emulation).await?;
+    let outcome = create(transaction, lookup_keys, new, emulation).await?;
     if let (Some((idempotency, record_key)), CreateOutcome::Created(created)) =
         (idempotency, outcome)
     {
@@ -123,7 +116,6 @@ pub(super) async fn create_alone(
 /// Creates a template in a locked account.
 async fn create(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
     emulation: Option<Emulation>,
@@ -142,7 +134,7 @@ async fn create(
         return Ok(CreateOutcome::Limited(limit));
     }
     let state = State::initial(new.review);
-    let Some(id) = insert(transaction, ids, lookup_keys, new, &state).await? else {
+    let Some(id) = insert(transaction, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
     transaction.stored_bytes(new.account).add(bytes);
@@ -175,10 +167,27 @@ async fn group_category(
     row.map(|row| category(&row, 0)).transpose()
 }
 
+/// Inserts the template of a locked account and counts what it stores; `None` if its unique key is in
+/// use.
+pub(crate) async fn insert_counted(
+    transaction: &mut Transaction,
+    lookup_keys: &LookupKeys,
+    new: &NewTemplate,
+    state: &State,
+) -> Result<Option<TemplateId>, StoreError> {
+    let id = insert(transaction, lookup_keys, new, state).await?;
+    if id.is_some() {
+        let content = new.template.content();
+        transaction.stored_bytes(new.account).add(version_bytes(content));
+        let samples = sample::referenced_names(content);
+        media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
+    }
+    Ok(id)
+}
+
 /// Inserts the template under a new id; `None` if its unique key is in use.
 pub(super) async fn insert(
     transaction: &Transaction,
-    ids: &IdGenerator,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
     state: &State,
@@ -187,6 +196,7 @@ pub(super) async fn insert(
     let last = "SELECT last_template FROM account WHERE id = $1";
     let last = transaction.query_one(last, &[&account]).await?;
     let mut last = last.map_or(Ok(0), |row| number(&row, 0))?;
+    let ids = transaction.ids();
     loop {
         let id = TemplateId::new(ids.next(last, new.at)).ok_or_else(ids_exhausted)?;
         if insert_with_id(transaction, id, lookup_keys, new, state).await? {

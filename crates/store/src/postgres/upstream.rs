@@ -189,7 +189,7 @@ impl UpstreamStore for PostgresStore {
         page: PageRecord,
         at: Timestamp,
     ) -> Result<Fenced<PageResult>, StoreError> {
-        transact!(self, tx => sweeps::record_page(tx, &self.ids, fence, &page, at))
+        transact!(self, tx => sweeps::record_page(tx, fence, &page, at))
     }
 
     async fn finish_sweep(
@@ -229,7 +229,7 @@ impl UpstreamStore for PostgresStore {
         read: ReadRecord,
         at: Timestamp,
     ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
-        transact!(self, tx => observations::record_read(tx, &self.ids, fence, &read, at))
+        transact!(self, tx => observations::record_read(tx, fence, &read, at))
     }
 
     async fn postpone_read(

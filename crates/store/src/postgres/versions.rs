@@ -167,3 +167,13 @@ pub(super) async fn of_event(
     let row = transaction.query_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
     row.as_ref().map(version).transpose()
 }
+
+/// The same, outside of a transaction.
+pub(super) async fn even_deleted(
+    pools: &PgPools,
+    id: TemplateId,
+    number: u64,
+) -> Result<Option<Version>, StoreError> {
+    let row = pools.read_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
+    row.as_ref().map(version).transpose()
+}

@@ -19,9 +19,9 @@ use super::{
 use crate::{
     Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
     WebhookChange, WebhookStore,
+    decisions::audit::AuditedChange,
     decisions::{
         self,
-        audit::AuditedChange,
         webhooks::{
             ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
             webhook,

@@ -7,6 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::Actor;
 
+/// How many entries the tokens of an account may cause within 24 hours by creating tokens,
+/// registering or changing endpoints and replacing their secrets. Entries are never deleted, so they
+/// must not grow at a client's will. What deletes or revokes something is always possible.
+pub const MAX_DAILY_CHANGES: u32 = 2_000;
+
 /// Declares the kinds with their stored and displayed values.
 macro_rules! audit_kinds {
     ($($(#[$doc:meta])* $kind:ident $value:literal,)+) => {

@@ -163,7 +163,7 @@ pub struct MirroredTemplate {
     /// The version of the account's template with the same content.
     pub version: Option<u64>,
     /// The version that the last call has given the provider, until a read shows that one. After a call
-    /// whose outcome is not known, [`LOST_CALL`](Self::LOST_CALL).
+    /// whose outcome is not known, 0.
     pub sent_version: Option<u64>,
     /// Whether its content differs from what the account has approved or sent.
     pub drifted: bool,

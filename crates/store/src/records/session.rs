@@ -3,7 +3,7 @@
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{CredentialId, SecretHash};
+use crate::{CredentialId, SecretHash};
 
 /// How long a session lasts at most.
 pub const SESSION_HOURS: i64 = 12;
@@ -99,7 +99,7 @@ impl NewConsoleLink {
     }
 }
 
-/// The result of [`redeem_console_link`](crate::SessionStore::redeem_console_link).
+/// The result of [`redeem_console_link`](crate::Store::redeem_console_link).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedeemLinkOutcome {
     /// The session was started, for this new token.

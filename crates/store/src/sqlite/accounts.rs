@@ -14,6 +14,7 @@ use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, AddPhoneOutcome, Author,
     CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
     StoreError,
+    decisions::audit::AuditedChange,
     decisions::{
         self,
         accounts::{
@@ -21,7 +22,6 @@ use crate::{
             distinct_phones, owned_phone, refusal, rename_outcome, set_review_outcome,
             stored_quota, stored_review,
         },
-        audit::AuditedChange,
     },
 };
 
@@ -176,7 +176,7 @@ impl AccountStore for SqliteStore {
 
 /// Creates an account with its phones and credentials. Checks everything before the first write.
 pub(super) fn create(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     new: &NewAccount,
 ) -> Result<CreateAccountOutcome, StoreError> {
     if let Some(refusal) = refusal(new, &existing(batch.connection(), new)?) {
@@ -249,7 +249,7 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
     Ok(accounts)
 }
 
-pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
+pub(crate) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
     let mut query = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM account WHERE id = ?1 AND deleted_at IS NULL"
     ))?;
@@ -262,7 +262,7 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
 }
 
 fn rename(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     name: &str,
     by: Author,
@@ -284,7 +284,7 @@ fn rename(
 }
 
 fn set_review(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     review: Review,
     by: Author,
@@ -303,7 +303,7 @@ fn set_review(
 }
 
 fn set_four_eyes(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     is_on: bool,
     by: Author,
@@ -318,7 +318,7 @@ fn set_four_eyes(
 }
 
 fn delete(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     by: Author,
 ) -> Result<DeleteAccountOutcome, StoreError> {
@@ -370,7 +370,7 @@ fn delete(
 
 /// Records the change of an account and invalidates cached accounts.
 fn changed_account(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     change: AuditedChange<'_>,
     by: Author,
@@ -381,7 +381,7 @@ fn changed_account(
 }
 
 fn set_quotas(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: AccountId,
     quotas: AccountQuotas,
     by: Author,
@@ -405,7 +405,7 @@ fn set_quotas(
 }
 
 pub(super) fn add_phone(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     phone: &str,
     max: Option<u64>,
@@ -450,7 +450,7 @@ fn count_phones(connection: &Connection, account: AccountId, max: u64) -> Result
 }
 
 fn remove_phone(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     phone: &str,
     by: Author,

@@ -190,10 +190,7 @@ impl BufferedIndex {
         id: TemplateId,
     ) -> Result<(), StoreError> {
         connection.prepare_cached(self.sql.delete)?.execute(params![hash, key(id.get())])?;
-        if changes.added.get(&hash) == Some(&id) {
-            changes.added.remove(&hash);
-        }
-        changes.removed.insert((hash, id));
+        changes.remove(hash, id);
         Ok(())
     }
 

@@ -18,14 +18,14 @@ use rusqlite::{Connection, params};
 
 use self::deletions::{delete, delete_all, delete_translations};
 use super::{
-    SqliteStore, audit,
+    SqliteStore,
     columns::{actor_key, key, millis},
     emulator, events, limits, media, templates, translations, upsert, upstream, versions,
     writer::Batch,
 };
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
-    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome,
+    TemplateChange, TraceContext, TranslationGroup, UpsertOutcome, audit,
     decisions::{
         changes::{
             FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person,
@@ -33,6 +33,8 @@ use crate::{
         emulator::Emulation,
     },
     encoding::LookupKeys,
+    engine::Tx,
+    sqlite::statements::ready,
 };
 
 #[async_trait]
@@ -97,7 +99,7 @@ impl ChangeStore for SqliteStore {
 
 /// Moves the newest version into the version history and replaces it with a new one.
 fn edit(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     edit: &Edit,
 ) -> Result<ChangeOutcome, StoreError> {
@@ -108,7 +110,7 @@ fn edit(
 
 /// How an emulator account decides on a change, after the due steps of the template's script.
 fn begin_emulated(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
 ) -> Result<Option<Emulation>, StoreError> {
     let TemplateChange { account, id, review, at, .. } = *change;
@@ -119,7 +121,7 @@ fn begin_emulated(
 
 /// Edits a template as it was read in the same transaction.
 pub(super) fn edit_stored(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
     edit: &Edit,
@@ -160,8 +162,8 @@ pub(super) fn edit_stored(
 }
 
 /// Writes a planned edit and its events, if the account has the space for it.
-pub(super) fn write_edit(
-    batch: &mut Batch<'_>,
+pub(crate) fn write_edit(
+    batch: &mut Batch,
     change: &TemplateChange,
     planned: &PlannedEdit<'_>,
 ) -> Result<ChangeOutcome, StoreError> {
@@ -222,7 +224,7 @@ fn write_version(
 
 /// Applies a transition: a decision on the newest version, or a hold.
 fn review(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     trigger: Trigger,
     reason: Option<&str>,
@@ -233,7 +235,7 @@ fn review(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    if let Some(refusal) = four_eyes_refusal(batch.connection(), change, &planned)? {
+    if let Some(refusal) = four_eyes_refusal(batch, change, &planned)? {
         return Ok(refusal);
     }
     let connection = batch.connection();
@@ -264,24 +266,25 @@ fn review(
 
 /// Refuses a decision by an author of what it makes live, if the account needs a second person.
 fn four_eyes_refusal(
-    connection: &Connection,
+    batch: &mut Batch,
     change: &TemplateChange,
     planned: &Planned,
 ) -> Result<Option<ChangeOutcome>, StoreError> {
     let Some(reviewer) = planned.reviewer(change) else { return Ok(None) };
-    let mut has_four_eyes =
-        connection.prepare_cached("SELECT 1 FROM account WHERE id = ?1 AND four_eyes")?;
-    if !has_four_eyes.exists([key(change.account.get())])? {
+    let has_four_eyes = "SELECT 1 FROM account WHERE id = ?1 AND four_eyes";
+    if !batch.connection().prepare_cached(has_four_eyes)?.exists([key(change.account.get())])? {
         return Ok(None);
     }
-    let person = tokens_of_person(reviewer, &audit::rotations(connection, change.account)?);
+    let rotations = ready(audit::rotations(&mut Tx::new(batch), change.account))?;
+    let connection = batch.connection();
+    let person = tokens_of_person(reviewer, &rotations);
     let is_refused = match planned.four_eyes(&person, &versions::authors(connection, change.id)?) {
         FourEyes::Permitted => false,
         FourEyes::Refused => true,
         FourEyes::Compare(comparison) => {
             let mut compared = Vec::new();
             for number in comparison.versions() {
-                compared.extend(versions::of_event(connection, change.id, number)?);
+                compared.extend(versions::even_deleted(connection, change.id, number)?);
             }
             comparison.is_author(&compared)
         }
@@ -292,7 +295,7 @@ fn four_eyes_refusal(
 /// Appends the events of an edit or a review, queues what it submits to a provider, and returns the
 /// changed template.
 fn finish(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     planned: &Planned,
     reason: Option<&str>,

@@ -37,7 +37,7 @@ impl SqliteStore {
     }
 }
 
-fn observe(batch: &mut Batch<'_>, now: Timestamp) -> Result<ClockStatus, StoreError> {
+fn observe(batch: &mut Batch, now: Timestamp) -> Result<ClockStatus, StoreError> {
     let connection = batch.connection();
     let (status, next) = ClockGuard::observe(stored(connection)?.as_ref(), now);
     if let Some(next) = next {
@@ -51,7 +51,7 @@ pub(super) fn check(connection: &Connection, now: Timestamp) -> Result<ClockStat
     Ok(ClockGuard::observe(stored(connection)?.as_ref(), now).0)
 }
 
-pub(super) fn accept(batch: &mut Batch<'_>, now: Timestamp) -> Result<(), StoreError> {
+pub(super) fn accept(batch: &mut Batch, now: Timestamp) -> Result<(), StoreError> {
     store(batch.connection(), &ClockGuard::trusting(now))
 }
 

@@ -14,11 +14,9 @@ use crate::{
     Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind, CredentialStore,
     IssueTokenOutcome, MAX_ACTIVE_TOKENS, NewCredential, RevokeTokenOutcome,
     RotateCredentialOutcome, SecretHash, StoreError,
-    decisions::{
-        audit::AuditedChange,
-        credentials::{
-            COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
-        },
+    decisions::audit::AuditedChange,
+    decisions::credentials::{
+        COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revoke_refusal,
     },
 };
 
@@ -44,7 +42,7 @@ impl CredentialStore for SqliteStore {
         if let Some(refusal) = self.point_readers.read(refusal)? {
             return Ok(refusal);
         }
-        self.ensure_may_change(account, by)?;
+        self.ensure_may_change(account, by).await?;
         self.writer
             .write(move |batch| match issue_refused(batch.connection(), account, &new, by)? {
                 Some(refusal) => Ok(refusal),
@@ -129,8 +127,8 @@ impl CredentialStore for SqliteStore {
 }
 
 /// Adds a credential and records it in the audit feed.
-pub(super) fn add(
-    batch: &mut Batch<'_>,
+pub(crate) fn add(
+    batch: &mut Batch,
     account: AccountId,
     new: &NewCredential,
     by: Author,
@@ -144,7 +142,7 @@ pub(super) fn add(
 }
 
 fn insert(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     new: &NewCredential,
     at: Timestamp,
@@ -228,7 +226,7 @@ fn count_tokens(
 }
 
 fn rotate(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     old: CredentialId,
     new: &NewCredential,
     old_ends_at: Timestamp,
@@ -251,7 +249,7 @@ fn rotate(
     Ok(outcome)
 }
 
-fn revoke(batch: &mut Batch<'_>, id: CredentialId, by: Author) -> Result<bool, StoreError> {
+fn revoke(batch: &mut Batch, id: CredentialId, by: Author) -> Result<bool, StoreError> {
     let found = by_id(batch.connection(), id)?.filter(|found| found.revoked_at.is_none());
     let Some(found) = found else { return Ok(false) };
     batch.connection().execute(

@@ -237,7 +237,7 @@ fn accounts_with_due_steps(
 const MESSAGES_DELETED_WITH_ACCOUNT: i64 = 1_000;
 
 /// Deletes what only an emulator account has, except messages beyond the first ones.
-pub(super) fn delete_account(batch: &Batch<'_>, account: AccountId) -> Result<(), StoreError> {
+pub(super) fn delete_account(batch: &Batch, account: AccountId) -> Result<(), StoreError> {
     for statement in [
         "DELETE FROM emulator_clock WHERE account_id = ?1",
         "DELETE FROM emulated_app WHERE account_id = ?1",

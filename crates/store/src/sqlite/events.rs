@@ -70,11 +70,11 @@ impl EventStore for SqliteStore {
     }
 }
 
-pub(super) const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
+const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
      ?9, ?10, ?11, ?12)";
 
-pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
+pub(crate) fn append(batch: &mut Batch, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;
     let values = [
         ValueRef::Integer(key(event.account.get())),
@@ -93,7 +93,7 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
     let checksum = ValueRef::Integer(checksum.stored());
     let trace = event.trace.as_ref().map_or(ValueRef::Null, |it| ValueRef::Blob(it.stored()));
     let values = values.into_iter().chain([checksum, trace]).map(ToSqlOutput::Borrowed);
-    batch.templates.append.execute(params_from_iter(values))?;
+    batch.connection().prepare_cached(APPEND)?.execute(params_from_iter(values))?;
     if let Some(emulated_at) = event.emulated_at {
         batch
             .connection()
@@ -105,7 +105,7 @@ pub(super) fn append(batch: &mut Batch<'_>, event: &NewEvent<'_>) -> Result<(), 
 
 /// Appends the event that the service has disabled an endpoint.
 pub(super) fn append_disabled(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     webhook: &Webhook,
     reason: &str,
     at: Timestamp,
@@ -133,8 +133,8 @@ pub(super) fn append_disabled(
 }
 
 /// Appends an event about the provider of an account.
-pub(super) fn append_upstream(
-    batch: &mut Batch<'_>,
+pub(crate) fn append_upstream(
+    batch: &mut Batch,
     connection: &UpstreamConnection,
     (kind, reason): (EventType, &str),
     at: Timestamp,

@@ -43,12 +43,13 @@ pub(super) enum Found {
 
 /// Looks the key up, including the records of this transaction.
 pub(super) fn find_in(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     idempotency_key: Hash,
     at: Timestamp,
 ) -> Result<Found, StoreError> {
     let Some(id) = batch.template_created_with(idempotency_key)? else { return Ok(Found::Nothing) };
-    let record = find(&mut batch.templates.find_record, id, idempotency_key, at)?;
+    let mut query = batch.connection().prepare_cached(FIND)?;
+    let record = find(&mut query, id, idempotency_key, at)?;
     Ok(record.map_or(Found::Expired(id), Found::Record))
 }
 
@@ -69,13 +70,13 @@ fn find(
 }
 
 pub(super) fn insert(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     idempotency_key: Hash,
     idempotency: &Idempotency,
     created: &CreatedTemplate,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    batch.templates.insert_record.execute(params![
+    batch.connection().prepare_cached(INSERT)?.execute(params![
         key(created.id.get()),
         idempotency_key,
         idempotency.payload,
@@ -89,7 +90,7 @@ pub(super) fn insert(
 
 /// Deletes a record that has expired, for example before a new one with the same key is inserted.
 pub(super) fn delete_expired(
-    batch: &Batch<'_>,
+    batch: &Batch,
     id: TemplateId,
     at: Timestamp,
 ) -> Result<usize, StoreError> {
@@ -158,7 +159,7 @@ impl Expired {
     }
 
     /// Deletes what is still expired. Returns how many records.
-    pub(super) fn delete(&self, batch: &Batch<'_>, at: Timestamp) -> Result<usize, StoreError> {
+    pub(super) fn delete(&self, batch: &Batch, at: Timestamp) -> Result<usize, StoreError> {
         let mut deleted = 0;
         for id in &self.records {
             deleted += delete_expired(batch, *id, at)?;

@@ -29,7 +29,7 @@ pub(super) fn column(
 
 /// Sets the limits of an account.
 pub(super) fn set(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     limits: Option<AccountLimits>,
 ) -> Result<(), StoreError> {
@@ -78,7 +78,7 @@ fn count_templates(
 
 /// Counts a create, after its event was appended.
 pub(super) fn count_create(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
@@ -103,7 +103,7 @@ pub(super) fn reached_by_edit(
 
 /// Counts an edit of an APPROVED template, after its event was appended.
 pub(super) fn count_edit(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     at: Timestamp,
 ) -> Result<(), StoreError> {
@@ -111,10 +111,7 @@ pub(super) fn count_edit(
 }
 
 /// Deletes the edit counter of a deleted template.
-pub(super) fn delete_edit_counts(
-    batch: &Batch<'_>,
-    change: &TemplateChange,
-) -> Result<(), StoreError> {
+pub(super) fn delete_edit_counts(batch: &Batch, change: &TemplateChange) -> Result<(), StoreError> {
     batch
         .connection()
         .prepare_cached("DELETE FROM rate_counter WHERE account_id = ?1 AND template_id = ?2")?
@@ -124,7 +121,7 @@ pub(super) fn delete_edit_counts(
 
 /// Counts one more, with the sequence number of the account's newest event, and deletes entries
 /// that no limit needs any more.
-fn add(batch: &mut Batch<'_>, counter: RateCounter, at: Timestamp) -> Result<(), StoreError> {
+fn add(batch: &mut Batch, counter: RateCounter, at: Timestamp) -> Result<(), StoreError> {
     let seq = key(batch.newest_seq(counter.account)?);
     let (account, template) = (key(counter.account.get()), counter.template_key());
     let connection = batch.connection();

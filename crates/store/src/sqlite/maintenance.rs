@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{SqliteStore, backup, checksum, idempotency::Expired, schema, sessions, writer::Batch};
+use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES,
+    VERSION_OVERHEAD_BYTES, engine, sessions,
 };
 
 #[async_trait]
@@ -60,13 +60,10 @@ impl SqliteStore {
         } else {
             self.writer.write(move |batch| expired.delete(batch, at)).await?
         };
-        let has_expired = |connection: &Connection| sessions::has_expired(connection, at);
-        if from.last_key.is_none() && self.readers.read(has_expired)? {
-            let delete =
-                move |batch: &mut Batch<'_>| sessions::delete_expired(batch.connection(), at);
-            self.writer.write(delete).await?;
-        }
         if from.last_key.is_none() {
+            if !engine::fetch(self, sessions::expired(at)).await?.is_empty() {
+                engine::run(self, sessions::deletion(at)).await?;
+            }
             self.delete_expired_messages(at).await?;
             self.delete_expired_operations(at).await?;
         }

@@ -124,7 +124,7 @@ pub(super) fn chunk(
 }
 
 /// The complete files of the account that keep these samples.
-pub(super) fn kept_samples(
+pub(crate) fn kept_samples(
     connection: &Connection,
     account: AccountId,
     links: &[SampleLink],
@@ -192,7 +192,7 @@ pub(super) enum Removal {
 /// Deletes the last chunks of a file, so that the remaining ones stay contiguous. The first removal
 /// makes the file unfinished.
 pub(super) fn remove_chunks(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     upload: i64,
     reason: RemovalReason,
 ) -> Result<Removal, StoreError> {

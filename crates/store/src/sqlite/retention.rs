@@ -85,7 +85,7 @@ fn last_expired_event(
 
 /// Deletes the rows that are still expired. Returns how many.
 pub(super) fn purge(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     target: &PurgeTarget,
     since: Timestamp,
 ) -> Result<usize, StoreError> {

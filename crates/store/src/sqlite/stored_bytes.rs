@@ -67,7 +67,7 @@ fn corrections(connection: &Connection) -> Result<Corrections, StoreError> {
 }
 
 /// Corrects the totals.
-fn correct(batch: &mut Batch<'_>, corrections: &Corrections) -> Result<usize, StoreError> {
+fn correct(batch: &mut Batch, corrections: &Corrections) -> Result<usize, StoreError> {
     let mut update = batch.connection().prepare_cached(concat!(
         "UPDATE account SET template_bytes = template_bytes + ?2, counting = NULL WHERE id = ?1 \
          AND counting IS NOT NULL RETURNING ",
@@ -117,7 +117,7 @@ pub(super) fn plan_purge(
 /// Deletes the rows of deleted templates, together with their last event, or the oldest former
 /// versions of a template that is too large for one write. Returns how many of the latter.
 pub(super) fn purge_templates(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     plan: &PurgePlan,
 ) -> Result<usize, StoreError> {

@@ -18,7 +18,8 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-pub(super) use self::create::{Statements, conflict_in, create, insert};
+pub(super) use self::create::create;
+pub(crate) use self::create::{conflict_in, insert};
 use super::{
     SqliteStore,
     buffered_index::Hash,
@@ -195,7 +196,7 @@ pub(super) fn unique_key(
 }
 
 /// One template with its newest version; deleted templates are not found.
-pub(super) fn one(
+pub(crate) fn one(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,

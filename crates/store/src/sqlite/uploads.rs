@@ -103,7 +103,7 @@ pub(super) fn update_used_bytes(
     Ok(())
 }
 
-fn begin(batch: &mut Batch<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, StoreError> {
+fn begin(batch: &mut Batch, new: &NewUpload) -> Result<BeginUploadOutcome, StoreError> {
     // Fails for an account that is deleted.
     batch.stored_bytes(new.account)?;
     let connection = batch.connection();
@@ -157,7 +157,7 @@ fn find(
 
 /// Appends a part. Refuses it if the remaining bytes would exceed the announced length.
 fn append(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: &str,
     part: &Part<'_>,

@@ -12,24 +12,26 @@ use crate::{
 
 /// Creates or edits all of the templates, or none if one is refused.
 pub(super) fn all(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
-    let outcome = batch.with_savepoint(|batch| {
+    batch.with_savepoint(|batch| {
         let mut created = Vec::with_capacity(templates.len());
         for (lookup_keys, new) in templates {
             match one(batch, lookup_keys, new)? {
                 Ok(template) => created.push(template),
-                Err(refusal) => return Ok(Err(refusal)),
+                Err(refusal) => {
+                    batch.refuse();
+                    return Ok(*refusal);
+                }
             }
         }
-        Ok(Ok(created))
-    })?;
-    Ok(outcome.map_or_else(|refusal| *refusal, UpsertOutcome::Done))
+        Ok(UpsertOutcome::Done(created))
+    })
 }
 
 fn one(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
@@ -47,7 +49,7 @@ fn one(
 
 /// The account's template that has the unique key, after the due steps of its script.
 fn with_unique_key(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     emulation: Option<Emulation>,

@@ -335,7 +335,7 @@ fn leased(connection: &Connection, fence: Fence) -> Result<Option<UpstreamConnec
     Ok(find(connection, condition, &values)?.into_iter().next())
 }
 
-fn connect(batch: &mut Batch<'_>, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
+fn connect(batch: &mut Batch, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
     let connection = batch.connection();
     let account = accounts::one(connection, new.account)?;
     let is_connected = one(connection, new.account)?.is_some();
@@ -366,7 +366,7 @@ fn connect(batch: &mut Batch<'_>, new: &NewConnection) -> Result<ConnectOutcome,
     Ok(ConnectOutcome::Connected)
 }
 
-fn disconnect(batch: &mut Batch<'_>, account: AccountId, by: Author) -> Result<bool, StoreError> {
+fn disconnect(batch: &mut Batch, account: AccountId, by: Author) -> Result<bool, StoreError> {
     let connection = batch.connection();
     let Some(before) = one(connection, account)? else { return Ok(false) };
     delete_account(connection, account)?;
@@ -392,7 +392,7 @@ pub(super) fn delete_account(
 }
 
 fn apply_change(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     change: &ConnectionChange,
     by: Author,

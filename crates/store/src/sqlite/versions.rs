@@ -45,11 +45,11 @@ pub(super) fn one(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    if exists(connection, account, id)? { of_event(connection, id, version) } else { Ok(None) }
+    if exists(connection, account, id)? { even_deleted(connection, id, version) } else { Ok(None) }
 }
 
 /// One version, even if the template was deleted since.
-pub(super) fn of_event(
+pub(super) fn even_deleted(
     connection: &Connection,
     id: TemplateId,
     version: u64,

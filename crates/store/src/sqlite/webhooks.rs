@@ -17,9 +17,9 @@ use super::{
 use crate::{
     Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoreError, StoredSecret, Webhook,
     WebhookChange, WebhookStore,
+    decisions::audit::AuditedChange,
     decisions::{
         self,
-        audit::AuditedChange,
         endpoint_health::EndpointHealth,
         webhooks::{
             ChangedWebhook, NewSecret, apply_change, enables, event_list, registration_refusal,
@@ -31,7 +31,7 @@ use crate::{
 #[async_trait]
 impl WebhookStore for SqliteStore {
     async fn create_webhook(&self, new: NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
-        self.ensure_may_change(new.account, new.by)?;
+        self.ensure_may_change(new.account, new.by).await?;
         self.writer.write(move |batch| create(batch, &new)).await
     }
 
@@ -54,7 +54,7 @@ impl WebhookStore for SqliteStore {
         wanted: WebhookChange,
         by: Author,
     ) -> Result<Option<Webhook>, StoreError> {
-        self.ensure_may_change(account, by)?;
+        self.ensure_may_change(account, by).await?;
         self.writer.write(move |batch| change(batch, account, id, &wanted, by)).await
     }
 
@@ -67,7 +67,7 @@ impl WebhookStore for SqliteStore {
         force: bool,
         by: Author,
     ) -> Result<RotateOutcome, StoreError> {
-        self.ensure_may_change(account, by)?;
+        self.ensure_may_change(account, by).await?;
         let new = NewSecret { secret, until, force, by };
         self.writer.write(move |batch| rotate(batch, account, id, &new)).await
     }
@@ -87,7 +87,7 @@ const SELECT: &str = "SELECT w.*, max(a.last_seq - w.cursor, 0) AS behind \
      FROM webhook w JOIN account a ON a.id = w.account_id";
 
 pub(super) fn create(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     new: &NewWebhook,
 ) -> Result<CreateWebhookOutcome, StoreError> {
     let account = key(new.account.get());
@@ -161,7 +161,7 @@ pub(super) fn by_id(connection: &Connection, id: WebhookId) -> Result<Option<Web
 }
 
 pub(super) fn change(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: WebhookId,
     change: &WebhookChange,
@@ -219,7 +219,7 @@ pub(super) fn disable(
 }
 
 pub(super) fn rotate(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: WebhookId,
     new: &NewSecret,
@@ -244,7 +244,7 @@ pub(super) fn rotate(
 
 /// Deletes an endpoint. Retention deletes its deliveries in batches, because there can be many.
 pub(super) fn delete(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: WebhookId,
     by: Author,

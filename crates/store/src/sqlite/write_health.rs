@@ -74,7 +74,7 @@ impl SqliteStore {
     }
 }
 
-fn probe(batch: &mut Batch<'_>) -> Result<(), StoreError> {
+fn probe(batch: &mut Batch) -> Result<(), StoreError> {
     batch.connection().prepare_cached("UPDATE write_probe SET probes = probes + 1")?.execute([])?;
     Ok(())
 }

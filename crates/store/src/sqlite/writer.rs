@@ -1,8 +1,8 @@
 //! The writer thread: runs all queued writes in one transaction, syncs once, then responds to
 //! each of them (group commit).
 //!
-//! A write checks everything before it changes anything, so a refused write needs no savepoint and
-//! does not affect the others; the one exception is [`Batch::with_savepoint`]. On an error, the
+//! A write that refuses after it has changed something runs in [`Batch::with_savepoint`], so that it
+//! does not affect the others. On an error, the
 //! writer rolls the whole transaction back and runs its writes again one by one, so that only the
 //! failing write fails.
 
@@ -21,8 +21,9 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+pub(crate) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
-pub(super) use self::{batch::Batch, writer_loop::WriterShared};
+pub(super) use self::writer_loop::WriterShared;
 use super::SqliteOptions;
 use crate::{StoreError, activity::QueueDepth};
 
@@ -54,7 +55,7 @@ impl Writer {
     /// one run is committed. Fails if the disk is almost full.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.queue(work, false).await
     }
@@ -63,14 +64,14 @@ impl Writer {
     /// disk: they use the space that is kept free.
     pub(super) async fn write_for_operator<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.queue(work, true).await
     }
 
-    async fn queue<T: Send + 'static>(
+    pub(super) async fn queue<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
         uses_reserve: bool,
     ) -> Result<T, StoreError> {
         let (reply, response) = oneshot::channel();
@@ -104,7 +105,7 @@ impl Drop for Writer {
 
 /// A write in the queue, independent of its result type.
 trait QueuedWrite: Send {
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError>;
+    fn run(&mut self, batch: &mut Batch) -> Result<(), StoreError>;
     fn is_cancelled(&self) -> bool;
     /// Whether it may use the disk space that is kept free for the operator.
     fn uses_reserve(&self) -> bool;
@@ -121,9 +122,9 @@ struct Write<T, W> {
 impl<T, W> QueuedWrite for Write<T, W>
 where
     T: Send,
-    W: FnMut(&mut Batch<'_>) -> Result<T, StoreError> + Send,
+    W: FnMut(&mut Batch) -> Result<T, StoreError> + Send,
 {
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), StoreError> {
+    fn run(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         self.result = Some((self.work)(batch)?);
         Ok(())
     }
@@ -172,7 +173,7 @@ mod tests {
         },
     };
 
-    fn insert_phone(batch: &mut Batch<'_>, name: &str) -> Result<(), StoreError> {
+    fn insert_phone(batch: &mut Batch, name: &str) -> Result<(), StoreError> {
         let insert = "INSERT INTO phone (id, account_id, created_at) VALUES (?1, 1, 0)";
         batch.connection().execute(insert, [name])?;
         Ok(())

@@ -7,7 +7,9 @@ use galley_domain::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Fence, Fenced, Lease, Store, StoreError, StoredOperation};
+use crate::{
+    EngineSubjects, Fence, Fenced, Lease, StoreError, StoredOperation, engine::PlantedError,
+};
 
 /// How many open operations are searched.
 const MAX_OPERATIONS: usize = 2_000;
@@ -15,18 +17,9 @@ const MAX_OPERATIONS: usize = 2_000;
 /// Longer than any backoff of an operation.
 const AFTER_BACKOFF: SignedDuration = SignedDuration::from_hours(24);
 
-/// An error of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlantedError {
-    /// The beginning of a call is committed only after the call.
-    ClaimAfterCall,
-    /// A call whose outcome is unknown is made again without a probe.
-    RetryWithoutProbe,
-}
-
 /// Begins a call; with [`PlantedError::ClaimAfterCall`] without a write.
 pub(super) async fn begin_operation(
-    inner: &dyn Store,
+    inner: &dyn EngineSubjects,
     planted: Option<PlantedError>,
     fence: Fence,
     id: u64,
@@ -46,7 +39,7 @@ pub(super) async fn begin_operation(
 
 /// Records a call.
 pub(super) async fn record_call(
-    inner: &dyn Store,
+    inner: &dyn EngineSubjects,
     planted: Option<PlantedError>,
     fence: Fence,
     id: u64,
@@ -65,7 +58,7 @@ pub(super) async fn record_call(
 
 /// Leases a connection.
 pub(super) async fn lease_connection(
-    inner: &dyn Store,
+    inner: &dyn EngineSubjects,
     planted: Option<PlantedError>,
     account: AccountId,
     at: Timestamp,
@@ -80,7 +73,11 @@ pub(super) async fn lease_connection(
 
 /// Queues the operations again whose call has an unknown outcome, as if a probe had shown that the call
 /// had no effect.
-async fn forget_calls(inner: &dyn Store, fence: Fence, at: Timestamp) -> Result<(), StoreError> {
+async fn forget_calls(
+    inner: &dyn EngineSubjects,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<(), StoreError> {
     for unknown in inner.open_operations(fence.account, MAX_OPERATIONS).await? {
         if unknown.operation.state != OperationState::Unknown {
             continue;

@@ -32,7 +32,7 @@ const MAX_ENTRIES: usize = 8;
 
 fn open(path: &Path) -> Shared {
     let options = SqliteOptions { max_buffered_entries: MAX_ENTRIES, ..SqliteOptions::default() };
-    Arc::new(SqliteStore::open(path, &options).unwrap())
+    Arc::new(SqliteStore::open(path, &options).unwrap().into())
 }
 
 fn query_number(path: &Path, query: &str) -> usize {

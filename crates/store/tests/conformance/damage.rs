@@ -29,7 +29,7 @@ const FLIPS: u64 = 300;
 type Served = Vec<(String, Option<String>)>;
 
 fn open(path: &Path) -> Result<Shared, StoreError> {
-    Ok(Arc::new(SqliteStore::open(path, &SqliteOptions::default())?))
+    Ok(Arc::new(SqliteStore::open(path, &SqliteOptions::default())?.into()))
 }
 
 /// Reads all content of the account. `None` for what is an error or missing.

@@ -17,7 +17,7 @@ use galley_store::{
 use jiff::Timestamp;
 
 /// A store that concurrent tasks can share.
-pub(crate) type Shared = Arc<dyn Store>;
+pub(crate) type Shared = Arc<Store>;
 
 /// Like [`fresh_sqlite`], for cases that run on both databases.
 pub(crate) fn ready_sqlite() -> impl Future<Output = (Shared, tempfile::TempDir)> {
@@ -28,7 +28,7 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store =
         SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap();
-    (Arc::new(store), dir)
+    (Arc::new(store.into()), dir)
 }
 
 /// A store in a new database. The test server is temporary, so nothing deletes the database.
@@ -64,7 +64,7 @@ pub(crate) async fn open_postgres(address: &str) -> Shared {
 pub(crate) async fn open_postgres_with(address: &str, connections: usize) -> Shared {
     use galley_store::postgres::{PostgresOptions, PostgresStore};
     let options = PostgresOptions { connections, ..PostgresOptions::default() };
-    Arc::new(PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap())
+    Arc::new(PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap().into())
 }
 
 /// A direct connection to a database.

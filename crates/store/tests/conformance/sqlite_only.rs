@@ -24,7 +24,7 @@ async fn a_full_queue_returns_busy_and_keeps_the_queued_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let options = SqliteOptions { queue_capacity: 1, ..SqliteOptions::default() };
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, &options).unwrap());
+    let store: Arc<Store> = Arc::new(SqliteStore::open(&path, &options).unwrap().into());
     let account = account(&store, "a").await;
     // The queue fills while another process holds the write lock and blocks the writer.
     let other = rusqlite::Connection::open(&path).unwrap();
@@ -58,8 +58,8 @@ async fn a_full_queue_returns_busy_and_keeps_the_queued_writes() {
 async fn a_reopened_store_contains_all_acknowledged_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
-    let store: Arc<dyn Store> =
-        Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    let store: Arc<Store> =
+        Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap().into());
     let account = account(&store, "a").await;
     let news = (0..50).map(|index| new(account, &format!("t{index}"))).collect();
     assert_eq!(create_concurrently(&store, news).await.len(), 50);
@@ -109,8 +109,8 @@ async fn a_backup_taken_between_writes_is_complete() {
 async fn two_processes_can_write_to_one_file() {
     let (store, dir) = fresh_sqlite();
     let account = account(&store, "a").await;
-    let second: Arc<dyn Store> = Arc::new(
-        SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap(),
+    let second: Arc<Store> = Arc::new(
+        SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap().into(),
     );
     for index in 0..10 {
         store.create_template(new(account, &format!("one{index}"))).await.unwrap();
@@ -125,7 +125,7 @@ async fn the_wal_restarts_although_there_are_always_readers() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("galley.db");
     let options = SqliteOptions { checkpoint_pages: 100, ..SqliteOptions::default() };
-    let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap());
+    let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap().into());
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "first")).await;
     let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -213,7 +213,7 @@ pub(crate) fn body_edit(index: u32) -> Edit {
 }
 
 fn open(path: &std::path::Path) -> Shared {
-    Arc::new(SqliteStore::open(path, &SqliteOptions::default()).unwrap())
+    Arc::new(SqliteStore::open(path, &SqliteOptions::default()).unwrap().into())
 }
 
 #[tokio::test]

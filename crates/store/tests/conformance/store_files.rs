@@ -41,7 +41,8 @@ async fn a_deleted_store_acknowledges_nothing_until_it_is_put_back() {
     }
     let after = create(&store, new(account, "after")).await;
     drop(store);
-    let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    let store: Shared =
+        Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap().into());
     for id in [before, after] {
         assert!(store.template(account, id).await.unwrap().is_some());
     }
@@ -63,7 +64,8 @@ async fn a_replaced_store_is_neither_written_to_nor_damaged() {
     std::fs::rename(dir.path().join("copy"), &path).unwrap();
     assert_refuses_everything(&store).await;
     drop(store);
-    let replaced: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    let replaced: Shared =
+        Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap().into());
     assert!(replaced.check_integrity().await.unwrap().iter().all(|finding| finding.ok));
     assert_eq!(replaced.accounts().await.unwrap()[0].name, "b");
 }
@@ -80,7 +82,8 @@ async fn a_store_that_was_replaced_continues_when_it_is_back() {
     std::fs::rename(&aside, &path).unwrap();
     let after = create(&store, new(account, "after")).await;
     drop(store);
-    let store: Shared = Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap());
+    let store: Shared =
+        Arc::new(SqliteStore::open(&path, &SqliteOptions::default()).unwrap().into());
     for id in [before, after] {
         assert!(store.template(account, id).await.unwrap().is_some());
     }
@@ -145,7 +148,7 @@ async fn below_the_free_space_mark_only_the_operator_can_write() {
     // No disk has as much free space.
     let options = SqliteOptions { min_free_bytes: u64::MAX, ..SqliteOptions::default() };
     let path = dir.path().join("galley.db");
-    let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap());
+    let store: Shared = Arc::new(SqliteStore::open(&path, &options).unwrap().into());
     for _ in 0..2 {
         let refused = store.create_template(new(account, "refused")).await;
         let Err(StoreError::Full(cause)) = refused else { panic!("{refused:?}") };

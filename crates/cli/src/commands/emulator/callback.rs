@@ -17,7 +17,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The app of the account. Its callback is registered when a receiver has answered the verification
 /// request.
 pub(super) struct Callback {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     context: WebhookContext,
     account: AccountId,
     /// URL and verify token.
@@ -29,7 +29,7 @@ pub(super) struct Callback {
 impl Callback {
     /// Chooses the app secret, which signs the webhooks of every callback.
     pub(super) async fn prepare(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         context: WebhookContext,
         account: AccountId,
         options: &EmulatorOptions,

@@ -26,7 +26,7 @@ use crate::{
 /// Creates the templates in the files of a directory, in the order of their names. Creates none if a
 /// file is invalid; the violations are shown at their lines. Returns how many templates were created.
 pub(super) async fn create(
-    store: &dyn Store,
+    store: &Store,
     account: AccountId,
     directory: &Path,
     at: Timestamp,

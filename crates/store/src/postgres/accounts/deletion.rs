@@ -2,19 +2,20 @@
 
 use galley_domain::id::AccountId;
 
+use super::super::upstream;
 use super::one;
 use crate::{
     Author, DeleteAccountOutcome, StoreError,
+    decisions::audit::AuditedChange,
     decisions::{
         self,
         accounts::{deleted_name, deletion_refusal},
-        audit::AuditedChange,
     },
     postgres::{
         columns::{get, key, millis, webhook_id},
         credentials, emulator,
         transaction::Transaction,
-        upstream, webhooks,
+        webhooks,
     },
 };
 

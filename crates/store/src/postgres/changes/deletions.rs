@@ -2,6 +2,7 @@
 
 use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
 
+use super::super::upstream;
 use super::{append_events, read_and_plan};
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange, TranslationGroup,
@@ -15,7 +16,7 @@ use crate::{
         pool::Values,
         templates,
         transaction::Transaction,
-        translations, upstream,
+        translations,
     },
 };
 

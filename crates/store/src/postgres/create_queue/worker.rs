@@ -17,7 +17,6 @@ use crate::{
     postgres::{
         batch::{self, Batch, BatchResult, Outcomes, Precheck, PreparedConnection},
         errors,
-        ids::IdGenerator,
         pool::{PgPools, is_worth_retrying},
         transaction::{MAX_ATTEMPTS, should_retry},
     },
@@ -37,7 +36,6 @@ const LOCK_RETRY_WINDOW: Duration = Duration::from_secs(1);
 pub(super) struct CreateWorker {
     pools: Arc<PgPools>,
     event_notifier: Arc<EventNotifier>,
-    ids: Arc<IdGenerator>,
     queue: Queue,
     /// The service's runtime. It wakes the callers, so that the next batch can start meanwhile.
     main_runtime: runtime::Handle,
@@ -52,14 +50,12 @@ impl CreateWorker {
     pub(super) fn new(
         pools: Arc<PgPools>,
         event_notifier: Arc<EventNotifier>,
-        ids: Arc<IdGenerator>,
         queue: Queue,
     ) -> Self {
         let main_runtime = runtime::Handle::current();
         Self {
             pools,
             event_notifier,
-            ids,
             queue,
             main_runtime,
             full_prechecks_left: 0,
@@ -170,8 +166,8 @@ impl CreateWorker {
         } else {
             PreparedConnection::new(self.pools.acquire_for_creates().await?).await?
         };
-        let Self { ids, queue, .. } = self;
-        let done = Batch::run(&connection, ids, batch, queue, precheck).await;
+        let Self { pools, queue, .. } = self;
+        let done = Batch::run(&connection, &pools.ids, batch, queue, precheck).await;
         self.full_prechecks_left = match &done {
             Err(error) if batch::needs_full_precheck(error) => FULL_PRECHECK_BATCHES,
             Ok(_) => self.full_prechecks_left.saturating_sub(1),

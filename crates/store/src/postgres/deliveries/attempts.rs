@@ -6,8 +6,8 @@ use tokio_postgres::Row;
 
 use crate::{
     Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
+    decisions::audit::AuditedChange,
     decisions::{
-        audit::AuditedChange,
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
         webhooks::{health, webhook},

@@ -22,16 +22,14 @@ use crate::{
     },
     encoding::{LookupKeys, unique_key_hash},
     postgres::{
-        columns::key, events, ids::IdGenerator, media, template_state, templates,
-        transaction::Transaction, upsert,
+        columns::key, events, media, template_state, templates, transaction::Transaction, upsert,
     },
 };
 
 /// Records observations of a locked account. Rows of the mirror are written with the commit, so the
 /// recorder knows those that it has written.
-pub(super) struct Recorder<'a> {
+pub(super) struct Recorder {
     account: AccountId,
-    ids: &'a IdGenerator,
     rows: HashMap<RemoteId, MirroredTemplate>,
     /// The templates that the account has deleted and the provider is yet to delete.
     deleting: Deleting,
@@ -45,10 +43,9 @@ pub(super) struct Recorded {
     pub(super) is_imported: bool,
 }
 
-impl<'a> Recorder<'a> {
+impl Recorder {
     pub(super) async fn new(
         transaction: &Transaction,
-        ids: &'a IdGenerator,
         account: AccountId,
         templates: &[RemoteTemplate],
     ) -> Result<Self, StoreError> {
@@ -59,7 +56,7 @@ impl<'a> Recorder<'a> {
         for row in transaction.query(Deleting::ROWS, &[&key(account.get())]).await? {
             deleting.add(&row)?;
         }
-        Ok(Self { account, ids, rows, deleting })
+        Ok(Self { account, rows, deleting })
     }
 
     /// Records a template that the provider showed at the first time, at the second time.
@@ -109,7 +106,7 @@ impl<'a> Recorder<'a> {
             Some(import) => {
                 let kept = media::kept_samples(transaction, account, &import.links).await?;
                 import.use_samples(&kept);
-                create(transaction, self.ids, import).await?
+                create(transaction, import).await?
             }
             None => None,
         };
@@ -141,12 +138,11 @@ impl<'a> Recorder<'a> {
 /// Creates an imported template; `None` if its name is in use.
 async fn create(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     import: &Import,
 ) -> Result<Option<TemplateId>, StoreError> {
     let Import { new, state, .. } = import;
     let lookup_keys = LookupKeys::of(new);
-    let id = upsert::insert(transaction, ids, &lookup_keys, new, state).await?;
+    let id = upsert::insert(transaction, &lookup_keys, new, state).await?;
     let Some(id) = id else { return Ok(None) };
     let content = new.template.content();
     transaction.stored_bytes(new.account).add(version_bytes(content));
@@ -183,7 +179,6 @@ pub(super) async fn write_change(
 
 pub(super) async fn record_read(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     fence: Fence,
     read: &ReadRecord,
     at: Timestamp,
@@ -192,7 +187,7 @@ pub(super) async fn record_read(
         return Ok(Fenced::LeaseLost);
     }
     let templates = std::slice::from_ref(&read.template);
-    let mut recorder = Recorder::new(transaction, ids, fence.account, templates).await?;
+    let mut recorder = Recorder::new(transaction, fence.account, templates).await?;
     let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
     let times = (read.seen_at, at);
     let Recorded { mut observed, .. } =

@@ -23,7 +23,7 @@ use crate::{
     postgres::{
         PostgresStore,
         columns::{key, millis, number},
-        pool::Values,
+        pool::{PgPools, Values},
         templates,
         transaction::{Transaction, transact},
         versions,
@@ -64,7 +64,7 @@ impl OperationStore for PostgresStore {
         template: TemplateId,
         version: u64,
     ) -> Result<Option<StoredTemplate>, StoreError> {
-        transact!(self, tx => template_at(tx, account, template, version))
+        template_at(&self.pools, account, template, version).await
     }
 
     async fn begin_operation(
@@ -219,15 +219,15 @@ async fn find(
 }
 
 async fn template_at(
-    transaction: &Transaction,
+    pools: &PgPools,
     account: AccountId,
     template: TemplateId,
     version: u64,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let newest = templates::even_deleted(transaction, account, template).await?;
+    let newest = templates::even_deleted(pools, account, template).await?;
     match newest {
         Some(newest) if newest.state.version != version => {
-            let version = versions::of_event(transaction, template, version).await?;
+            let version = versions::even_deleted(pools, template, version).await?;
             Ok(version.map(|version| newest.at_version(version)))
         }
         newest => Ok(newest),

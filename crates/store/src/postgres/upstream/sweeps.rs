@@ -16,7 +16,6 @@ use crate::{
     postgres::{
         columns::{key, millis, number, template_id},
         events,
-        ids::IdGenerator,
         pool::Values,
         templates,
         transaction::Transaction,
@@ -40,7 +39,6 @@ pub(super) async fn begin(
 
 pub(super) async fn record_page(
     transaction: &mut Transaction,
-    ids: &IdGenerator,
     fence: Fence,
     page: &PageRecord,
     at: Timestamp,
@@ -51,7 +49,7 @@ pub(super) async fn record_page(
     let Some(sweep) = sweep.map(|sweep| sweep.of_page(page)) else {
         return Ok(Fenced::LeaseLost);
     };
-    let mut recorder = Recorder::new(transaction, ids, account, &page.templates).await?;
+    let mut recorder = Recorder::new(transaction, account, &page.templates).await?;
     let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     let source = Source::Page(sweep.number);
     for remote in &page.templates {

@@ -54,17 +54,64 @@ impl Merge {
 }
 
 /// What a transaction changes in an index.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(in crate::sqlite) struct Changes {
     pub(super) added: HashMap<Hash, TemplateId>,
     pub(super) removed: HashSet<(Hash, TemplateId)>,
     pub(super) step: Option<MergeStep>,
+    /// What was done, in order, so that the latest changes can be undone.
+    log: Vec<Change>,
+}
+
+/// One change, with what it replaced.
+#[derive(Debug)]
+enum Change {
+    Added { hash: Hash, before: Option<TemplateId> },
+    Removed { hash: Hash, id: TemplateId, was_added: bool, is_first: bool },
 }
 
 impl Changes {
     /// Adds the entry of a row that the transaction inserts.
     pub(in crate::sqlite) fn add(&mut self, hash: Hash, id: TemplateId) {
-        self.added.insert(hash, id);
+        let before = self.added.insert(hash, id);
+        self.log.push(Change::Added { hash, before });
+    }
+
+    /// Removes the entry of a row that no longer has the hash.
+    pub(super) fn remove(&mut self, hash: Hash, id: TemplateId) {
+        let was_added = self.added.get(&hash) == Some(&id);
+        if was_added {
+            self.added.remove(&hash);
+        }
+        let is_first = self.removed.insert((hash, id));
+        self.log.push(Change::Removed { hash, id, was_added, is_first });
+    }
+
+    /// How many changes there are.
+    pub(in crate::sqlite) fn position(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Undoes the changes after the first `position` ones.
+    pub(in crate::sqlite) fn undo_to(&mut self, position: usize) {
+        for change in self.log.drain(position..).rev() {
+            match change {
+                Change::Added { hash, before: Some(before) } => {
+                    self.added.insert(hash, before);
+                }
+                Change::Added { hash, before: None } => {
+                    self.added.remove(&hash);
+                }
+                Change::Removed { hash, id, was_added, is_first } => {
+                    if was_added {
+                        self.added.insert(hash, id);
+                    }
+                    if is_first {
+                        self.removed.remove(&(hash, id));
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
 /// Deletes a template: clears its unique key, which frees the name. The row stays as history. A
 /// damaged template can be deleted, too.
 pub(super) fn delete(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
     let TemplateChange { account, id, review, at, .. } = *change;
@@ -41,7 +41,7 @@ pub(super) fn delete(
 
 /// Reads a template, after the due steps of its script if it is intact.
 fn read(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     (account, id): (AccountId, TemplateId),
     emulation: Option<Emulation>,
     at: Timestamp,
@@ -55,7 +55,7 @@ fn read(
 }
 
 fn delete_planned(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     planned: &Planned,
     is_intact: bool,
@@ -87,7 +87,7 @@ fn delete_planned(
 
 /// Deletes all languages of a name.
 pub(super) fn delete_translations(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     group: TranslationGroup,
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
@@ -97,7 +97,7 @@ pub(super) fn delete_translations(
 
 /// Deletes all of these templates, or none.
 pub(super) fn delete_all(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     ids: &[TemplateId],
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{
     Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
+    decisions::audit::AuditedChange,
     decisions::{
-        audit::AuditedChange,
         deliveries::{AttemptResult, EndpointUpdate},
         endpoint_health::EndpointHealth,
     },
@@ -21,7 +21,7 @@ use crate::{
 
 /// Records the outcome of a delivery attempt and updates the health of the endpoint.
 pub(in crate::sqlite) fn record(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     attempt: &Attempt,
 ) -> Result<RecordAttemptOutcome, StoreError> {
     let connection = batch.connection();

@@ -20,7 +20,7 @@ use crate::{
 
 /// Leases the endpoint's next due delivery to the calling worker, until `lease_until`.
 pub(in crate::sqlite) fn lease(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     id: WebhookId,
     at: Timestamp,
     lease_until: Timestamp,
@@ -89,7 +89,7 @@ fn payload(
     let Some((id, number)) = included_version(webhook.format, &event) else {
         return Ok(Some((event, None)));
     };
-    let version = versions::of_event(connection, id, number)?;
+    let version = versions::even_deleted(connection, id, number)?;
     Ok(version.map(|version| (event, Some(version))))
 }
 

@@ -52,7 +52,7 @@ pub(in crate::sqlite) fn first_since(
 
 /// Queues the events from `first` on for redelivery, by moving the cursor back.
 pub(in crate::sqlite) fn replay_from(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: WebhookId,
     first: Option<u64>,
@@ -71,7 +71,7 @@ pub(in crate::sqlite) fn replay_from(
 
 /// Queues a single event for redelivery, by its row.
 pub(in crate::sqlite) fn replay_event(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: WebhookId,
     seq: u64,

@@ -18,7 +18,7 @@ pub(super) fn read(connection: &Connection, account: AccountId) -> Result<Emulat
 }
 
 pub(super) fn set_secret(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     secret: &StoredSecret,
 ) -> Result<bool, StoreError> {
@@ -34,7 +34,7 @@ pub(super) fn set_secret(
 }
 
 pub(super) fn set_override(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     url: Option<&str>,
 ) -> Result<bool, StoreError> {

@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) fn create(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     fault: &Fault,
     at: Timestamp,
@@ -101,7 +101,7 @@ fn read(
 }
 
 pub(super) fn delete(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     number: Option<u64>,
 ) -> Result<usize, StoreError> {
@@ -115,7 +115,7 @@ pub(super) fn delete(
 
 /// Decides which fault strikes a call, and stores that the faults have counted it.
 pub(super) fn decide(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     call: Call,
     name: Option<&str>,

@@ -16,10 +16,7 @@ use crate::{
     },
 };
 
-pub(super) fn add(
-    batch: &Batch<'_>,
-    new: &NewMessage,
-) -> Result<Option<StoredMessage>, StoreError> {
+pub(super) fn add(batch: &Batch, new: &NewMessage) -> Result<Option<StoredMessage>, StoreError> {
     let (connection, account) = (batch.connection(), key(new.account.get()));
     let Some(mut counter) = counter(connection, account)? else { return Ok(None) };
     let (number, sent_at) = counter.next(new.at);
@@ -133,7 +130,7 @@ fn expired_messages(
 }
 
 /// Deletes the oldest messages of an account that have expired.
-fn delete_expired(batch: &Batch<'_>, account: AccountId, at: Timestamp) -> Result<(), StoreError> {
+fn delete_expired(batch: &Batch, account: AccountId, at: Timestamp) -> Result<(), StoreError> {
     batch
         .connection()
         .prepare_cached(

@@ -58,7 +58,7 @@ pub(super) fn rules(
 }
 
 pub(super) fn set_rules(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     rules: &ReviewRules,
 ) -> Result<bool, StoreError> {
@@ -75,7 +75,7 @@ pub(super) fn set_rules(
 
 /// Applies the steps of the account that are due.
 pub(super) fn apply_due(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     at: Timestamp,
 ) -> Result<DueSteps, StoreError> {
@@ -146,7 +146,7 @@ fn due_steps(
 
 /// Applies the due steps of one template before it is changed. Returns whether that changed it.
 pub(in crate::sqlite) fn apply_due_of(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     id: TemplateId,
     emulation: Option<Emulation>,
@@ -184,7 +184,7 @@ fn delete_step(connection: &Connection, id: i64) -> Result<(), StoreError> {
 
 /// Applies actions at times of the account's clock, each with its event.
 fn apply(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     run: &mut ScriptRun,
     actions: impl Iterator<Item = (Timestamp, Action)>,
     at: Timestamp,
@@ -209,7 +209,7 @@ fn write(
 
 /// Applies the steps of a new version that happen at once, and queues the others.
 fn start(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     run: &mut ScriptRun,
     template: &Template,
     emulation: Emulation,
@@ -233,7 +233,7 @@ fn start(
 
 /// Runs the script of a template that was just created.
 pub(in crate::sqlite) fn run_first_script(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     new: &NewTemplate,
     (id, state): (TemplateId, State),
     emulation: Emulation,
@@ -245,7 +245,7 @@ pub(in crate::sqlite) fn run_first_script(
 
 /// Runs the script of a new version, instead of that of the version before.
 pub(in crate::sqlite) fn finish_edit(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     edited: ChangeOutcome,
     emulation: Option<Emulation>,
@@ -275,7 +275,7 @@ fn delete_steps(
 
 /// Ends the script of a deleted template and locks its name, if the account does that.
 pub(in crate::sqlite) fn finish_deletion(
-    batch: &Batch<'_>,
+    batch: &Batch,
     change: &TemplateChange,
     planned: &Planned,
     emulation: Option<Emulation>,

@@ -48,7 +48,7 @@ pub(super) fn endpoints(
 }
 
 pub(super) fn lease(
-    batch: &Batch<'_>,
+    batch: &Batch,
     id: WebhookId,
     limit: usize,
     at: Timestamp,
@@ -194,7 +194,7 @@ fn write_cursor(
 }
 
 pub(super) fn record(
-    batch: &Batch<'_>,
+    batch: &Batch,
     id: WebhookId,
     lease_until: Timestamp,
     through: StatusCursor,

@@ -4,7 +4,7 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     template::{lifecycle::State, sample},
 };
-use rusqlite::{CachedStatement, Connection, params, types::ValueRef};
+use rusqlite::{params, types::ValueRef};
 
 use super::name_conflict;
 use crate::{
@@ -26,31 +26,10 @@ use crate::{
     },
 };
 
-/// The statements of a create, prepared once per transaction.
-pub(in crate::sqlite) struct Statements<'c> {
-    insert: CachedStatement<'c>,
-    pub(in crate::sqlite) append: CachedStatement<'c>,
-    pub(in crate::sqlite) find_record: CachedStatement<'c>,
-    pub(in crate::sqlite) insert_record: CachedStatement<'c>,
-}
-
-impl<'c> Statements<'c> {
-    pub(in crate::sqlite) fn prepare(connection: &'c Connection) -> Result<Self, StoreError> {
-        let insert = connection.prepare_cached(
-            "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, category, \
-             allow_category_change, status, version, live_version, revision, created_at, \
-             updated_at, content, actor, translation_group, message_text, checksum) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, \
-             ?15, ?16)",
-        )?;
-        Ok(Self {
-            insert,
-            append: connection.prepare_cached(events::APPEND)?,
-            find_record: connection.prepare_cached(idempotency::FIND)?,
-            insert_record: connection.prepare_cached(idempotency::INSERT)?,
-        })
-    }
-}
+const INSERT: &str = "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, \
+     category, allow_category_change, status, version, live_version, revision, created_at, \
+     updated_at, content, actor, translation_group, message_text, checksum) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, 1, ?11, ?11, ?12, ?13, ?14, ?15, ?16)";
 
 /// The checksum of a new template, in the order of the columns in `template_columns`. Computed here,
 /// because an SQL function would copy each value again.
@@ -84,7 +63,7 @@ fn checksum(id: TemplateId, new: &NewTemplate, state: &State) -> Checksum {
 /// Creates a template with its event and idempotency record. Checks everything before the first
 /// write.
 pub(in crate::sqlite) fn create(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
 ) -> Result<CreateOutcome, StoreError> {
@@ -108,7 +87,8 @@ pub(in crate::sqlite) fn create(
     let mut template = created(new, id, &state);
     events::append(batch, &created_event(new, &template))?;
     if new.review.submits_at_once() {
-        upstream::queue_submission(batch.connection(), (new.account, id, state.version), new.at)?;
+        let submitted = (new.account, id, state.version);
+        upstream::queue_submission(batch.connection(), submitted, new.at)?;
     }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(batch, new, (id, state), emulation)?;
@@ -126,15 +106,15 @@ pub(in crate::sqlite) fn create(
 }
 
 /// Inserts a template in a state. Its unique key is free.
-pub(in crate::sqlite) fn insert(
-    batch: &mut Batch<'_>,
+pub(crate) fn insert(
+    batch: &mut Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     state: &State,
 ) -> Result<TemplateId, StoreError> {
     let id = batch.next_template(new.at)?;
     let template = &new.template;
-    batch.templates.insert.execute(params![
+    batch.connection().prepare_cached(INSERT)?.execute(params![
         key(id.get()),
         key(new.account.get()),
         new.phone,
@@ -162,8 +142,8 @@ pub(in crate::sqlite) fn insert(
 }
 
 /// The conflict with the template that has the unique key, including those of this transaction.
-pub(in crate::sqlite) fn conflict_in(
-    batch: &Batch<'_>,
+pub(crate) fn conflict_in(
+    batch: &Batch,
     account: AccountId,
     unique_key: Hash,
 ) -> Result<Option<NameConflict>, StoreError> {
@@ -173,7 +153,7 @@ pub(in crate::sqlite) fn conflict_in(
 
 /// Why a template cannot be created; `exceeded` is the quota that it does not fit into.
 fn refusal(
-    batch: &Batch<'_>,
+    batch: &Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     (limits, exceeded): (Option<AccountLimits>, Option<Limit>),

@@ -71,7 +71,7 @@ pub(in crate::sqlite) fn queue_deletion(
 
 /// Makes the content of a row a new version with the status of the provider.
 fn accept(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
     row: &MirroredTemplate,
@@ -98,7 +98,7 @@ fn accept(
 }
 
 fn accept_category(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
     row: &MirroredTemplate,
@@ -112,7 +112,7 @@ fn accept_category(
 }
 
 pub(super) fn act(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     action: UpstreamAction,
 ) -> Result<UpstreamActionOutcome, StoreError> {
@@ -139,7 +139,7 @@ pub(super) fn abandon(
 }
 
 fn apply(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     change: &TemplateChange,
     action: UpstreamAction,
 ) -> Result<UpstreamActionOutcome, StoreError> {

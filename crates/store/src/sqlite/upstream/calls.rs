@@ -62,7 +62,7 @@ pub(super) fn rest(
 
 /// Stores why calls fail, or that they succeed.
 pub(super) fn set_degraded(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     degraded: Option<&(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
     at: Timestamp,

@@ -44,7 +44,7 @@ pub(super) struct Recorded {
 
 /// Records a template that the provider showed at `seen_at`, at `at`.
 pub(super) fn record(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     remote: &RemoteTemplate,
     source: Source,
@@ -106,7 +106,7 @@ pub(super) fn record(
 
 /// The account's template with the name and language of an observed one.
 fn local(
-    batch: &Batch<'_>,
+    batch: &Batch,
     account: AccountId,
     remote: &RemoteTemplate,
 ) -> Result<Option<StoredTemplate>, StoreError> {
@@ -134,7 +134,7 @@ fn former_versions(
     Ok(found)
 }
 
-pub(super) fn write_change(batch: &mut Batch<'_>, change: &LocalChange) -> Result<(), StoreError> {
+pub(super) fn write_change(batch: &mut Batch, change: &LocalChange) -> Result<(), StoreError> {
     for event in change.events() {
         events::append(batch, &event)?;
     }
@@ -142,7 +142,7 @@ pub(super) fn write_change(batch: &mut Batch<'_>, change: &LocalChange) -> Resul
 }
 
 pub(super) fn record_read(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     read: &ReadRecord,
     at: Timestamp,
@@ -158,7 +158,7 @@ pub(super) fn record_read(
 }
 
 pub(super) fn postpone_read(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     id: &RemoteId,
     asked: Option<Timestamp>,
@@ -175,7 +175,7 @@ pub(super) fn postpone_read(
 }
 
 pub(super) fn record_absent(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     id: &RemoteId,
     asked: Option<Timestamp>,

@@ -194,7 +194,7 @@ impl SqliteStore {
         // Usually there is nothing to delete.
         while self.readers.read(|it| Ok(it.prepare_cached(&expired)?.exists([cutoff])?))? {
             let delete = format!("DELETE FROM upstream_operation WHERE id IN ({expired})");
-            let delete = move |batch: &mut Batch<'_>| {
+            let delete = move |batch: &mut Batch| {
                 Ok(batch.connection().prepare_cached(&delete)?.execute([cutoff])?)
             };
             self.writer.write(delete).await?;
@@ -227,7 +227,7 @@ fn template_at(
     let newest = templates::even_deleted(connection, account, template)?;
     match newest {
         Some(newest) if newest.state.version != version => {
-            let version = versions::of_event(connection, template, version)?;
+            let version = versions::even_deleted(connection, template, version)?;
             Ok(version.map(|version| newest.at_version(version)))
         }
         newest => Ok(newest),

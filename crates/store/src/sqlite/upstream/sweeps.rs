@@ -40,7 +40,7 @@ pub(super) fn begin(
 }
 
 pub(super) fn record_page(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     page: &PageRecord,
     at: Timestamp,
@@ -87,7 +87,7 @@ pub(super) fn record_page(
 }
 
 pub(super) fn finish(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     at: Timestamp,
 ) -> Result<Fenced<SweepReport>, StoreError> {
@@ -136,7 +136,7 @@ pub(super) fn finish(
 }
 
 pub(super) fn withdraw_approvals(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     at: Timestamp,
 ) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {

@@ -1,6 +1,9 @@
 //! The write transaction that queued writes share, with the state they have in common.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
@@ -13,26 +16,38 @@ use crate::{
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
         columns::{key, millis, number},
-        limits, templates,
+        limits,
     },
 };
 
 const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
      template_bytes = template_bytes + ?3 WHERE id = ?1";
 
-/// One open write transaction.
-pub(in crate::sqlite) struct Batch<'c> {
-    connection: &'c Connection,
-    indexes: &'c BufferedIndexes,
+/// One open write transaction. It owns its connection, so that a body that is written for both
+/// engines can hold it.
+pub(crate) struct Batch {
+    connection: Connection,
+    indexes: Arc<BufferedIndexes>,
     index_changes: IndexChanges,
-    pub(in crate::sqlite) templates: templates::Statements<'c>,
     last_template: Option<u64>,
     accounts: HashMap<AccountId, AccountSnapshot>,
     credentials_changed: bool,
+    savepoint: Option<Savepoint>,
+}
+
+/// What the transaction had in memory when a savepoint was set.
+struct Savepoint {
+    last_template: Option<u64>,
+    credentials_changed: bool,
+    /// The accounts that have been used since, as they were.
+    accounts: Vec<(AccountId, Option<AccountSnapshot>)>,
+    names: usize,
+    idempotency_keys: usize,
+    is_refused: bool,
 }
 
 /// What a transaction changes in the buffered indexes, which is applied once it is committed.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct IndexChanges {
     names: Changes,
     idempotency_keys: Changes,
@@ -64,25 +79,22 @@ struct AccountSnapshot {
     is_deleted: bool,
 }
 
-impl<'c> Batch<'c> {
+impl Batch {
     /// The shared state of a transaction that was just begun on this connection.
-    pub(super) fn new(
-        connection: &'c Connection,
-        indexes: &'c BufferedIndexes,
-    ) -> Result<Self, StoreError> {
-        Ok(Self {
+    pub(super) fn new(connection: Connection, indexes: Arc<BufferedIndexes>) -> Self {
+        Self {
             connection,
             indexes,
             index_changes: IndexChanges::default(),
-            templates: templates::Statements::prepare(connection)?,
             last_template: None,
             accounts: HashMap::new(),
             credentials_changed: false,
-        })
+            savepoint: None,
+        }
     }
 
-    pub(in crate::sqlite) fn connection(&self) -> &Connection {
-        self.connection
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// The template that has the unique key.
@@ -90,7 +102,7 @@ impl<'c> Batch<'c> {
         &self,
         unique_key: Hash,
     ) -> Result<Option<TemplateId>, StoreError> {
-        self.indexes.names.find(&self.index_changes.names, self.connection, unique_key)
+        self.indexes.names.find(&self.index_changes.names, &self.connection, unique_key)
     }
 
     /// Adds the unique key of a template that this transaction inserts.
@@ -105,7 +117,7 @@ impl<'c> Batch<'c> {
         id: TemplateId,
     ) -> Result<(), StoreError> {
         let changes = &mut self.index_changes.names;
-        self.indexes.names.remove(changes, self.connection, unique_key, id)
+        self.indexes.names.remove(changes, &self.connection, unique_key, id)
     }
 
     /// The template that was created with the idempotency key.
@@ -114,7 +126,7 @@ impl<'c> Batch<'c> {
         idempotency_key: Hash,
     ) -> Result<Option<TemplateId>, StoreError> {
         let (keys, changes) = (&self.indexes.idempotency_keys, &self.index_changes);
-        keys.find(&changes.idempotency_keys, self.connection, idempotency_key)
+        keys.find(&changes.idempotency_keys, &self.connection, idempotency_key)
     }
 
     /// Adds the key of an idempotency record that this transaction inserts.
@@ -131,7 +143,7 @@ impl<'c> Batch<'c> {
             Some(last) => last,
             // The row with the highest id may have been deleted. An id up to the last one that was
             // merged is not used again: the indexes are taken to contain all rows up to it.
-            None => last_id(self.connection, "SELECT coalesce(max(id), 0) FROM template")?
+            None => last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM template")?
                 .max(self.indexes.highest_id()),
         };
         let next = galley_domain::id::next(last, millis(at));
@@ -141,27 +153,51 @@ impl<'c> Batch<'c> {
 
     /// Allocates an account id.
     pub(in crate::sqlite) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
-        let last = last_id(self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
+        let last = last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
         AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
     }
 
-    /// Runs several changes atomically: if one is refused, a savepoint undoes the earlier ones.
-    /// For writes that cannot check everything before their first change.
-    pub(in crate::sqlite) fn with_savepoint<T, R>(
+    /// Runs work that may refuse after it has changed something: [`Batch::refuse`] makes it undo
+    /// everything, the state in memory included, without an effect on the other writes.
+    pub(crate) fn with_savepoint<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<Result<T, R>, StoreError>,
-    ) -> Result<Result<T, R>, StoreError> {
-        let (last_template, accounts) = (self.last_template, self.accounts.clone());
-        let index_changes = self.index_changes.clone();
-        self.connection.prepare_cached("SAVEPOINT several")?.execute([])?;
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let IndexChanges { names, idempotency_keys } = &self.index_changes;
+        self.savepoint = Some(Savepoint {
+            last_template: self.last_template,
+            credentials_changed: self.credentials_changed,
+            accounts: Vec::new(),
+            names: names.position(),
+            idempotency_keys: idempotency_keys.position(),
+            is_refused: false,
+        });
+        self.connection.prepare_cached("SAVEPOINT refusable")?.execute([])?;
         let outcome = work(self)?;
-        if outcome.is_err() {
-            self.connection.prepare_cached("ROLLBACK TO several")?.execute([])?;
-            (self.last_template, self.accounts) = (last_template, accounts);
-            self.index_changes = index_changes;
+        if let Some(savepoint) = self.savepoint.take().filter(|it| it.is_refused) {
+            self.connection.prepare_cached("ROLLBACK TO refusable")?.execute([])?;
+            self.restore(savepoint);
         }
-        self.connection.prepare_cached("RELEASE several")?.execute([])?;
+        self.connection.prepare_cached("RELEASE refusable")?.execute([])?;
         Ok(outcome)
+    }
+
+    /// Undoes the work of [`Batch::with_savepoint`] when it ends.
+    pub(crate) fn refuse(&mut self) {
+        self.savepoint.as_mut().expect("only work with a savepoint refuses").is_refused = true;
+    }
+
+    fn restore(&mut self, savepoint: Savepoint) {
+        self.last_template = savepoint.last_template;
+        self.credentials_changed = savepoint.credentials_changed;
+        for (account, before) in savepoint.accounts {
+            match before {
+                Some(before) => self.accounts.insert(account, before),
+                None => self.accounts.remove(&account),
+            };
+        }
+        self.index_changes.names.undo_to(savepoint.names);
+        self.index_changes.idempotency_keys.undo_to(savepoint.idempotency_keys);
     }
 
     /// Allocates the sequence number of the account's next event. The account's row is updated
@@ -176,6 +212,11 @@ impl<'c> Batch<'c> {
     /// The sequence number of the account's newest event, including those of this transaction.
     pub(in crate::sqlite) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
         Ok(self.existing_account(account)?.last_seq)
+    }
+
+    /// Whether the account exists and is not deleted.
+    pub(crate) fn has_account(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        Ok(self.find_account(account)?.is_some_and(|snapshot| !snapshot.is_deleted))
     }
 
     /// The limits of the account, if it has any.
@@ -227,8 +268,20 @@ impl<'c> Batch<'c> {
     }
 
     fn account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
+        Ok(self.find_account(account)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    }
+
+    fn find_account(
+        &mut self,
+        account: AccountId,
+    ) -> Result<Option<&mut AccountSnapshot>, StoreError> {
+        if let Some(savepoint) = &mut self.savepoint
+            && savepoint.accounts.iter().all(|(known, _)| *known != account)
+        {
+            savepoint.accounts.push((account, self.accounts.get(&account).cloned()));
+        }
         match self.accounts.entry(account) {
-            Entry::Occupied(snapshot) => Ok(snapshot.into_mut()),
+            Entry::Occupied(snapshot) => Ok(Some(snapshot.into_mut())),
             Entry::Vacant(entry) => {
                 let query = concat!(
                     "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
@@ -237,46 +290,51 @@ impl<'c> Batch<'c> {
                 );
                 let mut query = self.connection.prepare_cached(query)?;
                 let mut rows = query.query([key(account.get())])?;
-                let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+                let Some(row) = rows.next()? else { return Ok(None) };
                 let limits = limits::column(row, 1)?;
                 let (last_seq, stored_bytes) = (number(row, 0)?, StoredBytes::read(row)?);
                 let has_new_events = false;
                 let is_deleted = row.get("is_deleted")?;
                 let snapshot =
                     AccountSnapshot { last_seq, has_new_events, limits, stored_bytes, is_deleted };
-                Ok(entry.insert(snapshot))
+                Ok(Some(entry.insert(snapshot)))
             }
         }
     }
 
     /// Invalidates cached credentials and accounts when this transaction commits.
-    pub(in crate::sqlite) fn credentials_changed(&mut self) {
+    pub(crate) fn credentials_changed(&mut self) {
         self.credentials_changed = true;
     }
 
     /// Writes the per-transaction state back, at the end of the transaction.
-    pub(super) fn close(mut self) -> Result<ClosedBatch, StoreError> {
-        let (indexes, changes) = (self.indexes, &mut self.index_changes);
-        indexes.names.merge(&mut changes.names, self.connection)?;
-        indexes.idempotency_keys.merge(&mut changes.idempotency_keys, self.connection)?;
+    pub(super) fn close(&mut self) -> Result<ClosedBatch, StoreError> {
+        let Self { connection, indexes, index_changes, accounts, .. } = self;
+        indexes.names.merge(&mut index_changes.names, connection)?;
+        indexes.idempotency_keys.merge(&mut index_changes.idempotency_keys, connection)?;
         let mut newest_seqs = Vec::new();
-        for (account, snapshot) in self.accounts {
+        for (account, snapshot) in accounts {
             let bytes = snapshot.stored_bytes.change();
             if snapshot.has_new_events || bytes != 0 {
-                self.connection.prepare_cached(UPDATE_ACCOUNT)?.execute(params![
+                connection.prepare_cached(UPDATE_ACCOUNT)?.execute(params![
                     key(account.get()),
                     key(snapshot.last_seq),
                     bytes
                 ])?;
             }
             if snapshot.has_new_events {
-                newest_seqs.push((account, snapshot.last_seq));
+                newest_seqs.push((*account, snapshot.last_seq));
             }
         }
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
         }
-        Ok(ClosedBatch { newest_seqs, index_changes: self.index_changes })
+        Ok(ClosedBatch { newest_seqs, index_changes: std::mem::take(&mut self.index_changes) })
+    }
+
+    /// The connection, whose transaction is still open.
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
     }
 }
 

@@ -223,7 +223,7 @@ impl WriterLoop {
             BatchError::NotBegun(error)
         })?;
         let indexes = Arc::clone(&self.shared.indexes);
-        let run = self.connection().and_then(|connection| run_all(connection, &indexes, writes));
+        let run = self.run_all(&indexes, writes);
         let ClosedBatch { newest_seqs, index_changes } = run.map_err(|error| {
             self.roll_back();
             BatchError::WriteFailed(error)
@@ -242,6 +242,20 @@ impl WriterLoop {
             }
             Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
         }
+    }
+
+    /// Runs the writes in the transaction that has begun. The connection is lost if this panics.
+    fn run_all(
+        &mut self,
+        indexes: &Arc<BufferedIndexes>,
+        writes: &mut [Box<dyn QueuedWrite>],
+    ) -> Result<ClosedBatch, StoreError> {
+        let connection = self.connection.take().expect("the transaction has begun on it");
+        let mut batch = Batch::new(connection, Arc::clone(indexes));
+        let run = writes.iter_mut().try_for_each(|write| run_one(write, &mut batch));
+        let closed = run.and_then(|()| batch.close());
+        self.connection = Some(batch.into_connection());
+        closed
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
@@ -323,16 +337,8 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn run_all(
-    connection: &Connection,
-    indexes: &BufferedIndexes,
-    writes: &mut [Box<dyn QueuedWrite>],
-) -> Result<ClosedBatch, StoreError> {
-    let mut batch = Batch::new(connection, indexes)?;
-    for write in writes {
-        // A panic in one write must not end the writer thread.
-        let run = catch_unwind(AssertUnwindSafe(|| write.run(&mut batch)));
-        run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))?;
-    }
-    batch.close()
+/// Runs one write. A panic in it must not end the writer thread.
+fn run_one(write: &mut Box<dyn QueuedWrite>, batch: &mut Batch) -> Result<(), StoreError> {
+    let run = catch_unwind(AssertUnwindSafe(|| write.run(batch)));
+    run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))
 }

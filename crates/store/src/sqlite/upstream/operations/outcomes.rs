@@ -39,7 +39,7 @@ pub(super) fn begin(
 }
 
 pub(super) fn record_call(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     id: u64,
     outcome: &Result<CallDone, CallFailure>,
@@ -83,7 +83,7 @@ fn identity(
 
 /// Writes the state of an operation, and the event of its end.
 fn settle(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     account: AccountId,
     operation: &StoredOperation,
     at: Timestamp,
@@ -99,7 +99,7 @@ fn settle(
 }
 
 pub(super) fn record_probe(
-    batch: &mut Batch<'_>,
+    batch: &mut Batch,
     fence: Fence,
     id: u64,
     found: &ProbeResult,

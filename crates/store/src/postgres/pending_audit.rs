@@ -1,22 +1,16 @@
-//! The audit feed, as SQL. Entries are appended in the transaction of the change that they report.
+//! Appends entries to the audit feed, all those of a transaction with its commit.
 
-use async_trait::async_trait;
 use galley_domain::id::AccountId;
 use tokio_postgres::GenericClient;
 
 use super::{
     PostgresStore,
-    columns::{actor_key, get, key, millis},
+    columns::{actor_key, key, millis},
     pipeline::{DeferredWrite, owned},
-    pool::Values,
-    transaction::Transaction,
 };
 use crate::{
-    Actor, AuditEntry, AuditKind, AuditStore, Author, CredentialId, StoreError,
-    decisions::audit::{
-        AuditedChange, COLUMNS, LIMIT_OFFSET, LIMITED, ROTATIONS, ensure_may_change, entry,
-        migration, new_entry, rotation,
-    },
+    Actor, AuditKind, Author, StoreError, audit,
+    decisions::audit::{AuditedChange, migration, new_entry},
 };
 
 /// The advisory lock of a transaction that appends: "GALLEYAU".
@@ -68,51 +62,14 @@ impl PendingEntries {
     }
 }
 
-#[async_trait]
-impl AuditStore for PostgresStore {
-    async fn audit_entries(
-        &self,
-        account: Option<AccountId>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        let after = i64::try_from(after).unwrap_or(i64::MAX);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let account = account.map(|id| key(id.get()));
-        let filter = if account.is_some() { "a.account_id = $1" } else { "$1::int8 IS NULL" };
-        let statement =
-            format!("SELECT {COLUMNS} WHERE {filter} AND a.seq > $2 ORDER BY a.seq LIMIT $3");
-        let values: Values<'_> = &[&account, &after, &limit];
-        let rows = self.pools.read(&statement, values).await?;
-        rows.iter().map(entry).collect()
-    }
-}
-
 impl PostgresStore {
-    /// Refuses a change by a token of an account that has made too many. Concurrent changes may
-    /// exceed the limit by their number; in return, a refused one takes no lock.
     pub(super) async fn ensure_may_change(
         &self,
         account: AccountId,
         by: Author,
     ) -> Result<(), StoreError> {
-        let Actor::Token(_) = by.actor else { return Ok(()) };
-        let statement = format!(
-            "SELECT at FROM audit {LIMITED} AND account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2"
-        );
-        let values: Values<'_> = &[&key(account.get()), &LIMIT_OFFSET];
-        let row = self.pools.read_one(&statement, values).await?;
-        ensure_may_change(row.map(|row| get(&row, 0)).transpose()?, by.at)
+        audit::ensure_may_change(self, account, by).await
     }
-}
-
-/// The old and the new credential of each rotation of an account.
-pub(super) async fn rotations(
-    transaction: &Transaction,
-    account: AccountId,
-) -> Result<Vec<(CredentialId, CredentialId)>, StoreError> {
-    let rows = transaction.query(&format!("{ROTATIONS}$1"), &[&key(account.get())]).await?;
-    rows.iter().map(rotation).collect()
 }
 
 /// Appends the entry of a migration of the schema, at the time of the database.

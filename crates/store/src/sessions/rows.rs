@@ -5,8 +5,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Account, CredentialId, CredentialKind, MAX_SESSIONS_PER_TOKEN, NewCredential, NewSession,
-    RedeemLinkOutcome, SESSION_IDLE_HOURS, SecretHash, Session, StoreError, encoding::millis,
-    records::MAX_UNRECORDED_USE, stored_row::StoredRow,
+    RedeemLinkOutcome, SESSION_IDLE_HOURS, SecretHash, Session, StoreError,
+    encoding::millis,
+    records::MAX_UNRECORDED_USE,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The columns that [`session`] reads: those of the session and the hash of its token.
@@ -62,7 +64,7 @@ pub(crate) fn plan_redemption(
 }
 
 /// The session in a row.
-pub(crate) fn session(row: &impl StoredRow) -> Result<Session, StoreError> {
+pub(crate) fn session(row: &Row<'_>) -> Result<Session, StoreError> {
     Ok(Session {
         credential: CredentialId(row.number("credential_id")?),
         token: row
@@ -74,7 +76,7 @@ pub(crate) fn session(row: &impl StoredRow) -> Result<Session, StoreError> {
 }
 
 /// The link in a row.
-pub(crate) fn console_link(row: &impl StoredRow) -> Result<ConsoleLink, StoreError> {
+pub(crate) fn console_link(row: &Row<'_>) -> Result<ConsoleLink, StoreError> {
     Ok(ConsoleLink {
         account: row.account_id("account_id")?,
         name: row.value("name")?,

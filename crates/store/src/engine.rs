@@ -1,0 +1,172 @@
+//! What an operation runs on that is written once for all engines: its body on a [`Tx`], its reads on a
+//! [`ReadPath`], with [`Value`]s as parameters.
+//!
+//! An engine is a database with its driver. It implements [`Engine`] and [`EngineTx`], and knows
+//! nothing of the operations that it runs.
+
+mod faults;
+mod store;
+mod subjects;
+mod tx;
+mod value;
+
+use std::{any::Any, borrow::Cow};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use galley_domain::id::{AccountId, TemplateId};
+
+#[cfg(feature = "testing")]
+pub(crate) use self::faults::FaultPoints;
+#[cfg(feature = "testing")]
+pub use self::faults::{Fault, Faults, PlantedError};
+pub use self::store::Store;
+pub(crate) use self::{
+    subjects::SubjectsOfEngine,
+    tx::{Dialect, EachRow, EngineTx, Tx},
+    value::{Value, values},
+};
+use crate::{ReadKind, StoreError, StoredTemplate, Version, stored_row::Row};
+
+/// The body of a write: decides, and runs its statements. An engine may run it several times with the
+/// same input.
+pub(crate) type Body<I, T> =
+    for<'t, 'c> fn(&'t I, &'t mut Tx<'c>) -> BoxFuture<'t, Result<T, StoreError>>;
+
+/// A database that runs operations.
+#[async_trait]
+pub(crate) trait Engine: Send + Sync {
+    fn dialect(&self) -> Dialect;
+
+    /// Runs a write in one transaction; returns when it is durable.
+    async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError>;
+
+    /// Runs a statement that only reads; returns the decoder with the rows.
+    async fn fetch(
+        &self,
+        select: Select,
+        decoder: Box<dyn Decoder>,
+    ) -> Result<Box<dyn Decoder>, StoreError>;
+
+    /// A template, even if it is deleted.
+    async fn template_even_deleted(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// A former version of a template, even if the template is deleted.
+    async fn version_even_deleted(
+        &self,
+        id: TemplateId,
+        version: u64,
+    ) -> Result<Option<Version>, StoreError>;
+}
+
+/// A write whose types the engine does not know.
+pub(crate) trait AnyWrite: Send + Sync {
+    /// Whether an operator must be able to make it on a full disk.
+    fn is_for_operator(&self) -> bool;
+
+    fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>>;
+}
+
+/// What a write returns.
+pub(crate) type Output = Box<dyn Any + Send>;
+
+/// A write that an engine runs in one transaction.
+pub(crate) struct Write<I, T> {
+    input: I,
+    body: Body<I, T>,
+    is_for_operator: bool,
+    /// The error of a fault that a test injects when the body has run.
+    at_commit: Option<fn() -> StoreError>,
+}
+
+impl<I, T> Write<I, T> {
+    pub(crate) fn new(input: I, body: Body<I, T>) -> Self {
+        Self { input, body, is_for_operator: false, at_commit: None }
+    }
+}
+
+impl<I: Send + Sync, T: Send + 'static> AnyWrite for Write<I, T> {
+    fn is_for_operator(&self) -> bool {
+        self.is_for_operator
+    }
+
+    fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>> {
+        let body = (self.body)(&self.input, tx);
+        Box::pin(async move {
+            let done: Output = Box::new(body.await?);
+            self.at_commit.map_or(Ok(done), |error| Err(error()))
+        })
+    }
+}
+
+/// A statement that only reads.
+pub(crate) struct Select {
+    pub(crate) path: ReadPath,
+    pub(crate) statement: Cow<'static, str>,
+    pub(crate) values: Vec<Value<'static>>,
+}
+
+/// Where a read runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReadPath {
+    /// A few rows by a key: on the calling thread, or on the connections that such reads share.
+    Point,
+    /// Work of the service itself.
+    Background,
+    /// A longer read for an account, which takes one of its slots.
+    Account(ReadKind, AccountId),
+}
+
+/// Decodes and collects rows whose type the engine does not know.
+pub(crate) trait Decoder: Send {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), StoreError>;
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// A read of one statement, and how its rows are decoded.
+pub(crate) struct Read<T> {
+    pub(crate) select: Select,
+    pub(crate) decode: fn(&Row<'_>) -> Result<T, StoreError>,
+}
+
+struct Collected<T> {
+    decode: fn(&Row<'_>) -> Result<T, StoreError>,
+    rows: Vec<T>,
+}
+
+impl<T: Send + 'static> Decoder for Collected<T> {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
+        self.rows.push((self.decode)(row)?);
+        Ok(())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Runs a write on an engine.
+pub(crate) async fn run<I, T>(engine: &dyn Engine, write: Write<I, T>) -> Result<T, StoreError>
+where
+    I: Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let output = engine.run(Box::new(write)).await?;
+    Ok(*output.downcast().expect("the output of this write"))
+}
+
+/// Runs a read on an engine.
+pub(crate) async fn fetch<T: Send + 'static>(
+    engine: &dyn Engine,
+    read: Read<T>,
+) -> Result<Vec<T>, StoreError> {
+    let decoder = Box::new(Collected { decode: read.decode, rows: Vec::new() });
+    let decoder = engine.fetch(read.select, decoder).await?;
+    let collected: Box<Collected<T>> = decoder.into_any().downcast().expect("the same decoder");
+    Ok(collected.rows)
+}

@@ -1,0 +1,164 @@
+//! Faults that tests inject, by the name of the method.
+
+use std::{
+    collections::HashMap,
+    future::{Future, pending},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, watch};
+
+use crate::StoreError;
+
+/// A fault in a method of the store.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// The method returns this error.
+    Fails(fn() -> StoreError),
+    /// The method never returns.
+    Hangs,
+    /// The method panics.
+    Panics,
+    /// The result is held back until [`Faults::release`], which also removes the fault.
+    Held,
+    /// The transaction of the method ends with this error when all its statements have run. Only for
+    /// methods that are written once for both engines.
+    FailsAtCommit(fn() -> StoreError),
+}
+
+/// The active faults by method.
+#[derive(Default)]
+pub struct Faults {
+    active: Mutex<Vec<(&'static str, Fault)>>,
+    /// Number of calls of each method.
+    calls: Mutex<HashMap<String, usize>>,
+    held: Notify,
+    released: Notify,
+    /// Number of calls that hang.
+    hanging: watch::Sender<usize>,
+    planted: Mutex<Option<PlantedError>>,
+}
+
+/// A call that hangs.
+struct HangingCall<'f>(&'f Faults);
+
+impl<'f> HangingCall<'f> {
+    fn begin(faults: &'f Faults) -> Self {
+        faults.hanging.send_modify(|count| *count += 1);
+        Self(faults)
+    }
+}
+
+impl Drop for HangingCall<'_> {
+    fn drop(&mut self) {
+        self.0.hanging.send_modify(|count| *count -= 1);
+    }
+}
+
+impl Faults {
+    fn active(&self) -> MutexGuard<'_, Vec<(&'static str, Fault)>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the fault of a method, which is named as in its trait.
+    pub fn set(&self, method: &'static str, fault: Fault) {
+        let mut faults = self.active();
+        faults.retain(|(name, _)| *name != method);
+        faults.push((method, fault));
+    }
+
+    /// Plants an error for as long as the store is in use.
+    pub fn plant(&self, error: PlantedError) {
+        *self.planted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(crate) fn planted(&self) -> Option<PlantedError> {
+        *self.planted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often a method was called.
+    pub fn calls(&self, method: &str) -> usize {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.get(method).copied().unwrap_or(0)
+    }
+
+    fn count(&self, method: &str) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        *calls.entry(method.to_owned()).or_default() += 1;
+    }
+
+    /// Removes all faults.
+    pub fn clear(&self) {
+        self.active().clear();
+    }
+
+    /// Waits until a result is held back.
+    pub async fn held(&self) {
+        self.held.notified().await;
+    }
+
+    /// Returns the result that is held back.
+    pub fn release(&self) {
+        self.released.notify_one();
+    }
+
+    /// Waits until this many calls hang. A call that was dropped does not.
+    pub async fn hanging(&self, count: usize) {
+        let mut hanging = self.hanging.subscribe();
+        let _ = hanging.wait_for(|hanging| *hanging == count).await;
+    }
+
+    fn of(&self, method: &str) -> Option<Fault> {
+        let faults = self.active();
+        faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
+    }
+
+    /// Runs a method with its faults.
+    pub(crate) async fn around<T>(
+        &self,
+        method: &'static str,
+        run: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.inject(method).await?;
+        let result = run.await;
+        self.hold_back(method).await;
+        result
+    }
+
+    pub(crate) fn at_commit(&self, method: &str) -> Option<fn() -> StoreError> {
+        match self.of(method) {
+            Some(Fault::FailsAtCommit(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(crate) async fn inject(&self, method: &str) -> Result<(), StoreError> {
+        self.count(method);
+        match self.of(method) {
+            None | Some(Fault::Held | Fault::FailsAtCommit(_)) => Ok(()),
+            Some(Fault::Fails(error)) => Err(error()),
+            Some(Fault::Hangs) => {
+                let _hanging = HangingCall::begin(self);
+                pending().await
+            }
+            Some(Fault::Panics) => panic!("a fault was injected into {method}"),
+        }
+    }
+
+    pub(crate) async fn hold_back(&self, method: &str) {
+        if matches!(self.of(method), Some(Fault::Held)) {
+            self.active().retain(|(name, _)| *name != method);
+            self.held.notify_one();
+            self.released.notified().await;
+        }
+    }
+}
+
+/// An error in how the work on operations is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlantedError {
+    /// The beginning of a call is committed only after the call.
+    ClaimAfterCall,
+    /// A call whose outcome is unknown is made again without a probe.
+    RetryWithoutProbe,
+}

@@ -1,0 +1,89 @@
+//! What bodies use of subjects that each engine still implements itself.
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::{EventType, State},
+};
+use jiff::Timestamp;
+
+use crate::{
+    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
+    StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    decisions::{
+        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate,
+        upstream::KeptSamples,
+    },
+};
+
+/// The parts of these subjects that run in the transaction of another one.
+#[async_trait]
+pub(crate) trait SubjectsOfEngine: Send {
+    /// Locks all credentials and accounts until the transaction ends. A body locks them before
+    /// anything else.
+    async fn lock_credentials(&mut self) -> Result<(), StoreError>;
+
+    /// Invalidates cached credentials and accounts when the transaction commits. The credentials are
+    /// locked.
+    async fn credentials_changed(&mut self) -> Result<(), StoreError>;
+
+    /// An account, unless it is deleted.
+    async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError>;
+
+    /// Adds a credential and records it in the audit feed. The credentials are locked.
+    async fn add_credential(
+        &mut self,
+        account: AccountId,
+        new: &NewCredential,
+        by: Author,
+    ) -> Result<AddCredentialOutcome, StoreError>;
+
+    /// A template, unless it is deleted.
+    async fn template(
+        &mut self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// The template of an account with this hash of its unique key.
+    async fn template_with_key(
+        &mut self,
+        account: AccountId,
+        unique_key: [u8; 16],
+    ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// Inserts a template of a locked account; `None` if its unique key is in use.
+    async fn insert_template(
+        &mut self,
+        new: &NewTemplate,
+        state: &State,
+    ) -> Result<Option<TemplateId>, StoreError>;
+
+    /// Appends an event of a locked account.
+    async fn append_event(&mut self, event: &NewEvent<'_>) -> Result<(), StoreError>;
+
+    /// Appends an event about the provider of a locked account.
+    fn append_upstream_event(
+        &mut self,
+        connection: &UpstreamConnection,
+        event: (EventType, &'static str),
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Writes the row of a template after a change by the service.
+    async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError>;
+
+    /// Writes a planned edit.
+    async fn write_edit(
+        &mut self,
+        change: &TemplateChange,
+        planned: &PlannedEdit<'_>,
+    ) -> Result<ChangeOutcome, StoreError>;
+
+    /// The samples of these links that are stored.
+    async fn kept_samples(
+        &mut self,
+        account: AccountId,
+        links: &[SampleLink],
+    ) -> Result<KeptSamples, StoreError>;
+}

@@ -1,0 +1,145 @@
+//! A write transaction: what the body of an operation runs its statements on.
+
+use std::ops::{Deref, DerefMut};
+
+use async_trait::async_trait;
+use galley_domain::id::AccountId;
+
+use super::{SubjectsOfEngine, Value};
+use crate::{Author, StoreError, decisions::audit::AuditedChange, stored_row::Row};
+
+/// An open transaction. A body can run more than once, because engines repeat work after a conflict or
+/// a failure, but at most one run is committed.
+///
+/// A body locks in this order: the credentials, accounts by id, the connection to a provider. On
+/// SQLite a lock is nothing, because one thread executes all writes.
+pub(crate) struct Tx<'t>(&'t mut (dyn EngineTx + 'static));
+
+/// Takes the rows of a statement.
+pub(crate) type EachRow<'r> = dyn FnMut(&Row<'_>) -> Result<(), StoreError> + Send + 'r;
+
+/// The transaction of an engine.
+#[async_trait]
+pub(crate) trait EngineTx: SubjectsOfEngine {
+    fn dialect(&self) -> Dialect;
+
+    /// Runs a statement that returns rows.
+    async fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        each: &mut EachRow<'_>,
+    ) -> Result<(), StoreError>;
+
+    /// Runs a statement that returns no rows; returns the number of affected rows.
+    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement whose result the body does not need, and whose rows it does not read again:
+    /// PostgreSQL gets it with the commit, in the same round trip.
+    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError>;
+
+    /// Undoes what the body changes, when it ends.
+    fn undo(&mut self);
+
+    /// Locks an account until the transaction ends; `false` if it does not exist or is deleted.
+    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError>;
+
+    /// Records a change in the audit feed.
+    fn audit(
+        &mut self,
+        account: AccountId,
+        change: AuditedChange<'_>,
+        by: Author,
+    ) -> Result<(), StoreError>;
+}
+
+/// The differences between the SQL of the engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    /// What a statement ends with that locks the rows that it reads.
+    pub(crate) const fn for_update(self) -> &'static str {
+        self.either("", " FOR UPDATE")
+    }
+
+    /// One of two texts.
+    pub(crate) const fn either<'s>(self, sqlite: &'s str, postgres: &'s str) -> &'s str {
+        match self {
+            Self::Sqlite => sqlite,
+            Self::Postgres => postgres,
+        }
+    }
+
+    /// A condition: the column is one of a list of values, which is one parameter.
+    pub(crate) fn is_any(self, column: &str, parameter: &str) -> String {
+        match self {
+            Self::Sqlite => format!("{column} IN (SELECT value FROM json_each({parameter}))"),
+            Self::Postgres => format!("{column} = ANY({parameter})"),
+        }
+    }
+}
+
+impl<'t> Tx<'t> {
+    pub(crate) fn new(transaction: &'t mut (dyn EngineTx + 'static)) -> Self {
+        Self(transaction)
+    }
+
+    /// Runs a statement and decodes the rows that it returns.
+    pub(crate) async fn query<T: Send>(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        decode: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        let mut each = |row: &Row<'_>| {
+            found.push(decode(row)?);
+            Ok(())
+        };
+        self.0.rows(statement, values, &mut each).await?;
+        Ok(found)
+    }
+
+    /// Runs a statement that returns at most one row.
+    pub(crate) async fn query_one<T: Send>(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        decode: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.query(statement, values, decode).await?.into_iter().next())
+    }
+
+    /// Whether a statement returns a row.
+    pub(crate) async fn exists(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+    ) -> Result<bool, StoreError> {
+        Ok(self.query_one(statement, values, |_| Ok(())).await?.is_some())
+    }
+
+    /// Returns a refusal, and undoes what the body has changed before.
+    pub(crate) fn refuse<T>(&mut self, refusal: T) -> T {
+        self.undo();
+        refusal
+    }
+}
+
+impl Deref for Tx<'_> {
+    type Target = dyn EngineTx;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl DerefMut for Tx<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0
+    }
+}

@@ -1,0 +1,139 @@
+//! PostgreSQL as an engine of operations that are written once.
+
+use async_trait::async_trait;
+use galley_domain::id::{AccountId, TemplateId};
+use tokio_postgres::types::ToSql;
+
+use super::{
+    PostgresStore,
+    pool::Values,
+    templates,
+    transaction::{Transaction, should_retry},
+    versions,
+};
+use crate::{
+    Author, Store, StoreError, StoredTemplate, Version,
+    decisions::audit::AuditedChange,
+    engine::{
+        AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
+    },
+    stored_row::Row,
+};
+
+impl From<PostgresStore> for Store {
+    fn from(store: PostgresStore) -> Self {
+        Self::of(store)
+    }
+}
+
+#[async_trait]
+impl Engine for PostgresStore {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut open = Transaction::unbegun(&self.pools).await?;
+            let committed = match write.run(&mut Tx::new(&mut open)).await {
+                Ok(done) => open.commit().await.map(|newest| (done, newest)),
+                Err(error) => {
+                    open.roll_back().await;
+                    Err(error)
+                }
+            };
+            match committed {
+                Ok((done, newest)) => {
+                    self.event_notifier.notify(&newest);
+                    return Ok(done);
+                }
+                Err(error) if should_retry(attempts, &error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn fetch(
+        &self,
+        select: Select,
+        mut decoder: Box<dyn Decoder>,
+    ) -> Result<Box<dyn Decoder>, StoreError> {
+        let Select { path, statement, values } = select;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as _).collect();
+        let values: Values<'_> = &values;
+        let rows = match path {
+            ReadPath::Point => self.pools.read(&statement, values).await?,
+            ReadPath::Background => {
+                self.pools.acquire_slow().await?.query(&statement, values).await?
+            }
+            ReadPath::Account(kind, account) => {
+                self.acquire_for(kind, account).await?.query(&statement, values).await?
+            }
+        };
+        rows.iter().try_for_each(|row| decoder.add(&Row::Postgres(row)))?;
+        Ok(decoder)
+    }
+
+    async fn template_even_deleted(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        templates::even_deleted(&self.pools, account, id).await
+    }
+
+    async fn version_even_deleted(
+        &self,
+        id: TemplateId,
+        version: u64,
+    ) -> Result<Option<Version>, StoreError> {
+        versions::even_deleted(&self.pools, id, version).await
+    }
+}
+
+#[async_trait]
+impl EngineTx for Transaction {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        each: &mut EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        let rows = self.run(statement, values).await?;
+        rows.iter().try_for_each(|row| each(&Row::Postgres(row)))
+    }
+
+    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.write(statement, values).await
+    }
+
+    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        let values = values.iter().map(|it| Box::new(it.clone().into_owned()) as _).collect();
+        self.defer(statement, values);
+        Ok(())
+    }
+
+    fn undo(&mut self) {
+        self.set_rollback_only();
+    }
+
+    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        self.lock(account).await
+    }
+
+    fn audit(
+        &mut self,
+        account: AccountId,
+        change: AuditedChange<'_>,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        self.audit(account, change, by);
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! What bodies that are written once use of the subjects that this engine implements itself.
+
+use async_trait::async_trait;
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::{EventType, State},
+};
+use jiff::Timestamp;
+
+use super::transaction::Transaction;
+use crate::{
+    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
+    StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    decisions::{
+        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate,
+        upstream::KeptSamples,
+    },
+    encoding::LookupKeys,
+    engine::SubjectsOfEngine,
+};
+
+#[async_trait]
+impl SubjectsOfEngine for Transaction {
+    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
+        super::credentials::lock_epoch(self).await
+    }
+
+    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        super::credentials::increment_epoch(self).await
+    }
+
+    async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        super::accounts::one(self, id).await
+    }
+
+    async fn add_credential(
+        &mut self,
+        account: AccountId,
+        new: &NewCredential,
+        by: Author,
+    ) -> Result<AddCredentialOutcome, StoreError> {
+        super::credentials::add(self, account, new, by).await
+    }
+
+    async fn template(
+        &mut self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        super::templates::one_in(self, account, id).await
+    }
+
+    async fn template_with_key(
+        &mut self,
+        account: AccountId,
+        unique_key: [u8; 16],
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        super::templates::with_unique_key(self, account, &unique_key).await
+    }
+
+    async fn insert_template(
+        &mut self,
+        new: &NewTemplate,
+        state: &State,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        let lookup_keys = LookupKeys::of(new);
+        super::upsert::insert_counted(self, &lookup_keys, new, state).await
+    }
+
+    async fn append_event(&mut self, event: &NewEvent<'_>) -> Result<(), StoreError> {
+        super::events::append(self, event).await
+    }
+
+    fn append_upstream_event(
+        &mut self,
+        connection: &UpstreamConnection,
+        event: (EventType, &'static str),
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        super::events::append_upstream(self, connection, event, at);
+        Ok(())
+    }
+
+    async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError> {
+        super::template_state::write(self, changed).await
+    }
+
+    async fn write_edit(
+        &mut self,
+        change: &TemplateChange,
+        planned: &PlannedEdit<'_>,
+    ) -> Result<ChangeOutcome, StoreError> {
+        super::changes::write_edit(self, change, planned).await
+    }
+
+    async fn kept_samples(
+        &mut self,
+        account: AccountId,
+        links: &[SampleLink],
+    ) -> Result<KeptSamples, StoreError> {
+        super::media::kept_samples(self, account, links).await
+    }
+}

@@ -1,0 +1,180 @@
+//! Sessions of the console, and the links that start them.
+
+mod rows;
+
+use jiff::Timestamp;
+
+use self::rows::{COLUMNS, KEPT_SESSIONS, console_link, idle_cutoff, plan_redemption, session};
+use crate::{
+    AddCredentialOutcome, Author, NewConsoleLink, NewSession, RedeemLinkOutcome, SecretHash,
+    Session, Store, StoreError,
+    decisions::audit::AuditedChange,
+    engine::{Read, ReadPath, Select, Tx, Write, values},
+};
+
+impl Store {
+    /// Starts a session.
+    pub async fn start_session(&self, new: NewSession) -> Result<(), StoreError> {
+        self.write("start_session", new, |new, tx| Box::pin(start(tx, new))).await
+    }
+
+    /// The session with this secret, unless it has expired. Its token may be invalid.
+    pub async fn session(
+        &self,
+        hash: SecretHash,
+        at: Timestamp,
+    ) -> Result<Option<Session>, StoreError> {
+        let statement = format!("SELECT {COLUMNS} WHERE s.hash = $1");
+        let found =
+            self.read_one("session", ReadPath::Point, statement, values![hash], session).await?;
+        Ok(found.filter(|session| session.is_active(at)))
+    }
+
+    /// Records when sessions were last used. An earlier time than the recorded one changes nothing,
+    /// and neither does a session that does not exist.
+    pub async fn record_session_use(
+        &self,
+        uses: Vec<(SecretHash, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        self.write("record_session_use", uses, |uses, tx| Box::pin(record_use(tx, uses))).await
+    }
+
+    /// Ends a session; `false` if there is none.
+    pub async fn end_session(&self, hash: SecretHash) -> Result<bool, StoreError> {
+        self.write_for_operator("end_session", hash, |hash, tx| Box::pin(end(tx, *hash))).await
+    }
+
+    /// Creates a link that starts one session; `false` if the account does not exist.
+    pub async fn create_console_link(
+        &self,
+        new: NewConsoleLink,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.write_for_operator("create_console_link", (new, by), |(new, by), tx| {
+            Box::pin(create_link(tx, new, *by))
+        })
+        .await
+    }
+
+    /// Uses up a link: creates a token with the secret `token` that lasts
+    /// [`SESSION_HOURS`](crate::SESSION_HOURS), and starts the session `session` for it.
+    pub async fn redeem_console_link(
+        &self,
+        link: SecretHash,
+        token: SecretHash,
+        session: SecretHash,
+        at: Timestamp,
+    ) -> Result<RedeemLinkOutcome, StoreError> {
+        // A wrong guess queues no write and takes no lock.
+        let find = "SELECT 1 FROM console_link WHERE hash = $1";
+        let path = ReadPath::Point;
+        if self
+            .read_one("find_console_link", path, find, values![link], |_| Ok(()))
+            .await?
+            .is_none()
+        {
+            return Ok(RedeemLinkOutcome::Invalid);
+        }
+        let redemption = Redemption { link, token, session, at };
+        self.write("redeem_console_link", redemption, |redemption, tx| {
+            Box::pin(redeem(tx, redemption))
+        })
+        .await
+    }
+}
+
+/// What redeeming a link uses and creates.
+struct Redemption {
+    link: SecretHash,
+    token: SecretHash,
+    session: SecretHash,
+    at: Timestamp,
+}
+
+/// Starts a session, and ends the oldest ones of its token beyond the maximum.
+async fn start(tx: &mut Tx<'_>, new: &NewSession) -> Result<(), StoreError> {
+    let surplus = "DELETE FROM console_session WHERE hash IN (SELECT hash FROM console_session \
+                   WHERE credential_id = $1 ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2)";
+    tx.execute(surplus, &values![new.credential.0, KEPT_SESSIONS]).await?;
+    let insert = "INSERT INTO console_session (hash, credential_id, created_at, last_seen_at, \
+                  expires_at) VALUES ($1, $2, $3, $3, $4)";
+    tx.defer(insert, &values![new.hash, new.credential.0, new.at, new.expires_at])
+}
+
+async fn record_use(tx: &mut Tx<'_>, uses: &[(SecretHash, Timestamp)]) -> Result<(), StoreError> {
+    // Two instances never wait for each other in a circle, because each locks the credentials.
+    tx.lock_credentials().await?;
+    for (hash, at) in uses {
+        let update =
+            "UPDATE console_session SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2";
+        tx.defer(update, &values![*hash, *at])?;
+    }
+    Ok(())
+}
+
+async fn end(tx: &mut Tx<'_>, hash: SecretHash) -> Result<bool, StoreError> {
+    let delete = "DELETE FROM console_session WHERE hash = $1";
+    Ok(tx.execute(delete, &values![hash]).await? > 0)
+}
+
+async fn create_link(
+    tx: &mut Tx<'_>,
+    new: &NewConsoleLink,
+    by: Author,
+) -> Result<bool, StoreError> {
+    tx.lock_credentials().await?;
+    if tx.account(new.account).await?.is_none() {
+        return Ok(false);
+    }
+    let insert = "INSERT INTO console_link (hash, account_id, name, scopes, expires_at) \
+                  VALUES ($1, $2, $3, $4, $5)";
+    let (scopes, expires_at) = (new.scopes.to_string(), NewConsoleLink::end(by.at));
+    tx.defer(insert, &values![new.hash, new.account, &new.name, scopes, expires_at])?;
+    tx.audit(new.account, AuditedChange::ConsoleLinkCreated(new), by)?;
+    Ok(true)
+}
+
+async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOutcome, StoreError> {
+    let Redemption { link, token, session, at } = *redemption;
+    tx.lock_credentials().await?;
+    let find = format!(
+        "SELECT account_id, name, scopes, expires_at FROM console_link WHERE hash = $1{}",
+        tx.dialect().for_update()
+    );
+    let found = tx.query_one(&find, &values![link], console_link).await?;
+    let account = match &found {
+        Some(link) => tx.account(link.account).await?,
+        None => None,
+    };
+    let planned = match plan_redemption(found.as_ref(), account.as_ref(), token, at) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    let Some(account) = account else { return Ok(RedeemLinkOutcome::Invalid) };
+    // The operator who created the link permits the token.
+    let added = tx.add_credential(account.id, &planned, Author::operator(at)).await?;
+    let AddCredentialOutcome::Added(id) = added else { return Ok(RedeemLinkOutcome::Invalid) };
+    tx.execute("DELETE FROM console_link WHERE hash = $1", &values![link]).await?;
+    start(tx, &NewSession::new(session, id, planned.expires_at, at)).await?;
+    Ok(RedeemLinkOutcome::Redeemed(id))
+}
+
+/// The sessions and links that have expired.
+pub(crate) fn expired(at: Timestamp) -> Read<()> {
+    let statement = "SELECT 1 FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2 \
+                     UNION ALL SELECT 1 FROM console_link WHERE expires_at <= $1";
+    let values = Vec::from(values![at, idle_cutoff(at)]);
+    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
+    Read { select, decode: |_| Ok(()) }
+}
+
+/// Deletes sessions and links that have expired.
+pub(crate) fn deletion(at: Timestamp) -> Write<Timestamp, ()> {
+    Write::new(at, |at, tx| Box::pin(delete_expired(tx, *at)))
+}
+
+async fn delete_expired(tx: &mut Tx<'_>, at: Timestamp) -> Result<(), StoreError> {
+    let sessions = "DELETE FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2";
+    tx.execute(sessions, &values![at, idle_cutoff(at)]).await?;
+    tx.execute("DELETE FROM console_link WHERE expires_at <= $1", &values![at]).await.map(drop)
+}

@@ -1,0 +1,170 @@
+//! SQLite as an engine of operations that are written once.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use async_trait::async_trait;
+use galley_domain::id::{AccountId, TemplateId};
+use rusqlite::{Connection, Statement};
+
+use super::{SqliteStore, audit, templates, versions, writer::Batch};
+use crate::{
+    Author, Store, StoreError, StoredTemplate, Version,
+    decisions::audit::AuditedChange,
+    engine::{
+        AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
+    },
+    stored_row::Row,
+};
+
+impl From<SqliteStore> for Store {
+    fn from(store: SqliteStore) -> Self {
+        Self::of(store)
+    }
+}
+
+#[async_trait]
+impl Engine for SqliteStore {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
+        let uses_reserve = write.is_for_operator();
+        let work = move |batch: &mut Batch| {
+            batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch))))
+        };
+        self.writer.queue(work, uses_reserve).await
+    }
+
+    async fn fetch(
+        &self,
+        select: Select,
+        mut decoder: Box<dyn Decoder>,
+    ) -> Result<Box<dyn Decoder>, StoreError> {
+        let Select { path, statement, values } = select;
+        let run = move |connection: &Connection| {
+            rows(connection, &statement, &values, &mut |row| decoder.add(row))?;
+            Ok(decoder)
+        };
+        match path {
+            ReadPath::Point => self.point_readers.read(run),
+            ReadPath::Background => self.readers.read(run),
+            ReadPath::Account(kind, account) => self.read_blocking(kind, account, run).await,
+        }
+    }
+
+    async fn template_even_deleted(
+        &self,
+        account: AccountId,
+        id: TemplateId,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        self.readers.read(|connection| templates::even_deleted(connection, account, id))
+    }
+
+    async fn version_even_deleted(
+        &self,
+        id: TemplateId,
+        version: u64,
+    ) -> Result<Option<Version>, StoreError> {
+        self.readers.read(|connection| versions::even_deleted(connection, id, version))
+    }
+}
+
+#[async_trait]
+impl EngineTx for Batch {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        each: &mut EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        rows(self.connection(), statement, values, each)
+    }
+
+    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        execute(self.connection(), statement, values)
+    }
+
+    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        execute(self.connection(), statement, values).map(drop)
+    }
+
+    fn undo(&mut self) {
+        self.refuse();
+    }
+
+    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        self.has_account(account)
+    }
+
+    fn audit(
+        &mut self,
+        account: AccountId,
+        change: AuditedChange<'_>,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        audit::append(self.connection(), account, change, by)
+    }
+}
+
+/// The output of a body. SQLite never waits, so it is ready at once.
+pub(in crate::sqlite) fn ready<T>(body: impl Future<Output = T>) -> T {
+    match pin!(body).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("a body waits only for its statements"),
+    }
+}
+
+/// Runs a statement that returns rows.
+fn rows(
+    connection: &Connection,
+    statement: &str,
+    values: &[Value<'_>],
+    each: &mut EachRow<'_>,
+) -> Result<(), StoreError> {
+    let mut prepared = connection.prepare_cached(statement)?;
+    bind(&mut prepared, values)?;
+    let mut rows = prepared.raw_query();
+    while let Some(row) = rows.next()? {
+        each(&Row::Sqlite(row))?;
+    }
+    Ok(())
+}
+
+/// Runs a statement that returns no rows; returns the number of affected rows.
+fn execute(
+    connection: &Connection,
+    statement: &str,
+    values: &[Value<'_>],
+) -> Result<u64, StoreError> {
+    let mut prepared = connection.prepare_cached(statement)?;
+    bind(&mut prepared, values)?;
+    let affected = prepared.raw_execute()?;
+    Ok(u64::try_from(affected).unwrap_or(u64::MAX))
+}
+
+/// Binds the values by the numbers in the names of the parameters: SQLite itself numbers `$2` and
+/// `$1` in the order in which they appear.
+fn bind(prepared: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
+    for index in 1..=prepared.parameter_count() {
+        let number: Option<usize> =
+            prepared.parameter_name(index).and_then(|name| name.get(1..)?.parse().ok());
+        let value = number.and_then(|number| values.get(number.checked_sub(1)?));
+        let value = value.ok_or_else(|| StoreError::Failed(Arc::new(MissingParameter)))?;
+        prepared.raw_bind_parameter(index, value)?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a statement has more parameters than values")]
+struct MissingParameter;

@@ -1,0 +1,217 @@
+//! What bodies may rely on, on each engine.
+
+use std::sync::{Arc, Mutex};
+
+use galley_domain::{
+    document::Document,
+    id::{AccountId, TemplateId},
+    rulebook::V1,
+    template::{Review, Template, lifecycle::State},
+};
+use jiff::Timestamp;
+
+use crate::{
+    Actor, Author, CreateAccountOutcome, CreateOutcome, NewAccount, NewTemplate, Store, StoreError,
+    decisions::create::{created, created_event},
+    engine::{Dialect, Tx, values},
+    sqlite::{SqliteOptions, SqliteStore},
+    stored_row::StoredRow as _,
+};
+
+fn noon() -> Timestamp {
+    Timestamp::from_millisecond(1_790_000_000_000).unwrap()
+}
+
+fn template(account: AccountId, name: &str) -> NewTemplate {
+    let document = format!(
+        r#"{{"name":"{name}","language":"en_US","category":"UTILITY","allow_category_change":true,
+        "components":[{{"type":"BODY","text":"Hello"}}]}}"#
+    );
+    let document = Document::parse(document.as_bytes()).unwrap();
+    let template = Template::read(&document, &V1).unwrap();
+    NewTemplate {
+        account,
+        phone: None,
+        unique_key: (V1.unique_key)(account, name, template.language()),
+        translation_group: None,
+        template,
+        review: Review::Auto,
+        actor: Actor::Operator,
+        trace: None,
+        idempotency: None,
+        at: noon(),
+    }
+}
+
+async fn account(store: &Store) -> AccountId {
+    let new = NewAccount {
+        id: None,
+        name: "a".to_owned(),
+        rulebook: "v1",
+        review: Review::Auto,
+        emulator: None,
+        limits: None,
+        phones: Vec::new(),
+        credentials: Vec::new(),
+        only_if_first: false,
+        by: Author::operator(noon()),
+    };
+    match store.create_account(new).await.unwrap() {
+        CreateAccountOutcome::Created(id, _) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn id_of(store: &Store, new: NewTemplate) -> TemplateId {
+    match store.create_template(new).await.unwrap() {
+        CreateOutcome::Created(created) => created.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Creates a template with everything that belongs to it.
+async fn insert(tx: &mut Tx<'_>, new: &NewTemplate) -> Result<TemplateId, StoreError> {
+    tx.lock_credentials().await?;
+    assert!(tx.lock(new.account).await?);
+    let state = State::initial(new.review);
+    let id = tx.insert_template(new, &state).await?.unwrap();
+    tx.append_event(&created_event(new, &created(new, id, &state))).await?;
+    tx.credentials_changed().await?;
+    Ok(id)
+}
+
+async fn insert_and_refuse(tx: &mut Tx<'_>, new: &NewTemplate) -> Result<TemplateId, StoreError> {
+    let id = insert(tx, new).await?;
+    Ok(tx.refuse(id))
+}
+
+async fn a_refusal_undoes_what_its_body_wrote(store: &Store) {
+    let account = account(store).await;
+    let before = store.account(account).await.unwrap().unwrap().usage.template_bytes;
+    let epoch = store.credential_epoch().await.unwrap();
+    let refused = store
+        .write("refused", template(account, "refused"), |new, tx| {
+            Box::pin(insert_and_refuse(tx, new))
+        })
+        .await
+        .unwrap();
+    assert_eq!(store.template(account, refused).await.unwrap(), None);
+    assert_eq!(store.newest_event(account).await.unwrap(), 0);
+    assert_eq!(store.credential_epoch().await.unwrap(), epoch);
+    let account_after = store.account(account).await.unwrap().unwrap();
+    assert_eq!(account_after.usage.template_bytes, before);
+    id_of(store, template(account, "refused")).await;
+    assert_eq!(store.newest_event(account).await.unwrap(), 1);
+}
+
+async fn a_refusal_has_no_effect_on_the_writes_beside_it(store: &Store) {
+    let account = account(store).await;
+    let names: Vec<String> = (0..40).map(|number| format!("n{number}")).collect();
+    let writes = names.iter().enumerate().map(|(number, name)| async move {
+        let new = template(account, name);
+        if number % 2 == 0 {
+            let refused =
+                store.write("refused", new, |new, tx| Box::pin(insert_and_refuse(tx, new)));
+            refused.await.unwrap();
+            None
+        } else {
+            Some(id_of(store, new).await)
+        }
+    });
+    let created: Vec<_> =
+        futures_util::future::join_all(writes).await.into_iter().flatten().collect();
+    assert_eq!(store.newest_event(account).await.unwrap(), 20);
+    for id in created {
+        assert!(store.template(account, id).await.unwrap().is_some());
+    }
+    for name in names.iter().step_by(2) {
+        id_of(store, template(account, name)).await;
+    }
+}
+
+/// What a body does with `$n` out of order, lists and widths.
+async fn parameters_are_bound_by_number_and_fit_their_columns(store: &Store) {
+    let account = account(store).await;
+    let found = store
+        .write("parameters", account, |account, tx| Box::pin(echo(tx, *account)))
+        .await
+        .unwrap();
+    assert_eq!(found, [true, false, true]);
+}
+
+async fn echo(tx: &mut Tx<'_>, account: AccountId) -> Result<[bool; 3], StoreError> {
+    let swapped = "SELECT name FROM account WHERE name = $2 AND id = $1";
+    let by_number = tx.query_one(swapped, &values![account, "a"], |row| row.value("name")).await?;
+    let (one, other) = (tx.dialect().is_any("name", "$1"), tx.dialect().is_any("id", "$1"));
+    let names: Vec<&str> = vec!["\"quoted\"", "none"];
+    let by_text = tx.exists(&format!("SELECT 1 FROM account WHERE {one}"), &values![names]).await?;
+    let ids = vec![-1, i64::try_from(account.get()).unwrap()];
+    let by_id = tx.exists(&format!("SELECT 1 FROM account WHERE {other}"), &values![ids]).await?;
+    Ok([by_number == Some("a".to_owned()), by_text, by_id])
+}
+
+async fn a_body_that_fails_changes_nothing_and_is_run_again_only_if_that_may_help(store: &Store) {
+    let account = account(store).await;
+    let runs = Arc::new(Mutex::new(0));
+    let input = (template(account, "failed"), Arc::clone(&runs));
+    let failed = store
+        .write("failed", input, |(new, runs), tx| {
+            Box::pin(async move {
+                *runs.lock().unwrap() += 1;
+                insert(tx, new).await?;
+                tx.execute("INSERT INTO nowhere VALUES ($1)", &values![1_i64]).await
+            })
+        })
+        .await;
+    assert!(matches!(failed, Err(StoreError::Failed(_))), "{failed:?}");
+    assert_eq!(*runs.lock().unwrap(), 1);
+    assert_eq!(store.newest_event(account).await.unwrap(), 0);
+    id_of(store, template(account, "failed")).await;
+}
+
+macro_rules! on_each_engine {
+    ($($case:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let (store, _dir) = super::on_sqlite();
+                    super::$case(&store).await;
+                }
+            )+
+        }
+
+        #[cfg(feature = "postgres-suite")]
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    super::$case(&super::on_postgres().await).await;
+                }
+            )+
+        }
+    };
+}
+
+on_each_engine!(
+    a_refusal_undoes_what_its_body_wrote,
+    a_refusal_has_no_effect_on_the_writes_beside_it,
+    parameters_are_bound_by_number_and_fit_their_columns,
+    a_body_that_fails_changes_nothing_and_is_run_again_only_if_that_may_help,
+);
+
+fn on_sqlite() -> (Store, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default());
+    let store = Store::from(store.unwrap());
+    assert_eq!(store.dialect(), Dialect::Sqlite);
+    (store, dir)
+}
+
+#[cfg(feature = "postgres-suite")]
+async fn on_postgres() -> Store {
+    use crate::postgres::{PostgresOptions, PostgresStore, test_database};
+    let address = test_database::create().await.parse().unwrap();
+    let options = PostgresOptions { connections: 30, ..PostgresOptions::default() };
+    PostgresStore::open(&address, &options).await.unwrap().into()
+}
