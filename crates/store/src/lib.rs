@@ -2,8 +2,6 @@
 //! `PostgreSQL`. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
-#![allow(dead_code, reason = "the work with providers moves onto the engine next")]
-
 mod activity;
 mod audit;
 mod clock_guard;
@@ -31,6 +29,7 @@ mod stored_row;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
@@ -82,7 +81,8 @@ pub use records::{
     UpstreamStatistics, WebhookStatistics,
 };
 pub use records::{
-    NewOperation, SampleLink, StoredOperation, UpstreamAction, UpstreamActionOutcome,
+    NewOperation, OPERATION_DAYS, SampleLink, StoredOperation, UpstreamAction,
+    UpstreamActionOutcome,
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
@@ -91,8 +91,9 @@ pub use store::{
     DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EngineSubjects, EventStore,
     IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY,
     MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT,
-    MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS, MAX_WITHDRAWN,
-    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, OPERATION_DAYS,
-    OperationStore, StatisticsStore, TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, UploadStore, UpstreamStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, StatisticsStore,
+    TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore,
+    VERSION_OVERHEAD_BYTES, WebhookStore,
 };
+pub use upstream::MAX_WITHDRAWN;

@@ -1,28 +1,28 @@
 //! The SQLite store: one file, a writer thread that commits many writes with one sync, and
 //! concurrent readers.
 
-pub(crate) mod accounts;
-pub(crate) mod audit;
+mod accounts;
+mod audit;
 pub(crate) mod backup;
 mod buffered_index;
 mod cancellation;
-pub(crate) mod changes;
+mod changes;
 mod checkpoint;
 pub(crate) mod checksum;
 mod clock_guard;
 mod columns;
 pub(crate) mod connection;
-pub(crate) mod credentials;
+mod credentials;
 mod deliveries;
 mod disk_space;
 mod emulator;
-pub(crate) mod events;
+mod events;
 mod idempotency;
 mod index_state;
 mod limits;
 mod list;
 mod maintenance;
-pub(crate) mod media;
+mod media;
 mod missing_rights;
 mod open;
 mod open_files;
@@ -33,22 +33,21 @@ mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
-pub(crate) mod statements;
+mod statements;
 mod statistics;
 pub(crate) mod store_files;
 mod stored_bytes;
 mod subjects;
 mod template_cache;
-pub(crate) mod template_state;
-pub(crate) mod templates;
+mod template_state;
+mod templates;
 mod translations;
 mod uploads;
 mod upsert;
-mod upstream;
-pub(crate) mod versions;
+mod versions;
 mod webhooks;
 mod write_health;
-pub(crate) mod writer;
+mod writer;
 
 #[cfg(debug_assertions)]
 pub use checksum::recompute as recompute_checksums;

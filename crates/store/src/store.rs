@@ -10,11 +10,9 @@ mod events;
 mod list;
 mod maintenance;
 mod media;
-mod operations;
 mod statistics;
 mod templates;
 mod uploads;
-mod upstream;
 mod webhooks;
 
 pub use accounts::{
@@ -29,14 +27,12 @@ pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
-pub use operations::{OPERATION_DAYS, OperationStore};
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 pub use uploads::{
     MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
     UPLOAD_LIFETIME_HOURS, UploadStore,
 };
-pub use upstream::{MAX_WITHDRAWN, UpstreamStore};
 pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
 /// The subjects that each engine implements itself.
@@ -48,8 +44,6 @@ pub trait EngineSubjects:
     + WebhookStore
     + DeliveryStore
     + EmulatorStore
-    + UpstreamStore
-    + OperationStore
     + UploadStore
     + MediaStore
     + AccountStore
@@ -68,10 +62,6 @@ impl<S> EngineSubjects for S where
         + WebhookStore
         + DeliveryStore
         + EmulatorStore
-        + UpstreamStore
-        + OperationStore
-        + UpstreamStore
-        + OperationStore
         + UploadStore
         + MediaStore
         + AccountStore

@@ -1,7 +1,5 @@
 //! A store for tests: faults are injected into a real one.
 
-mod planted;
-
 use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 
 use galley_domain::{
@@ -12,34 +10,25 @@ use galley_domain::{
     },
     id::{AccountId, TemplateId, WebhookId},
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
-    upstream::{
-        CallDone, CallFailure, CallKind, HeldReason, Hint, ProbeResult, ProviderError, RemoteId,
-    },
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::{
-    Absence, Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, AppendOutcome, Attempt, Author, BeginUploadOutcome, CallPermit,
-    ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus, ClockStore, ConnectOutcome,
-    ConnectionChange, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome,
-    CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
-    DegradedReason, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery,
-    DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EndedApproval,
-    EngineSubjects, EventNotifier, EventStore, Feed, Fence, Fenced, Finding, HintReport,
-    IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, Lease,
-    LeaseState, ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery,
-    MirrorCounts, MirrorFilter, MirroredTemplate, NameConflict, NewAccount, NewConnection,
-    NewCredential, NewMessage, NewTemplate, NewUpload, NewWebhook, OperationStore, Page,
-    PageRecord, PageResult, PhaseObserver, ReadRecord, RecordAttemptOutcome, RecordStatusesOutcome,
-    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome,
-    RotateCredentialOutcome, RotateOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
-    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
-    StoredMessage, StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange,
-    TemplateStore, ToRead, TraceContext, Upload, UploadStore, UpsertOutcome, UpstreamAction,
-    UpstreamActionOutcome, UpstreamConnection, UpstreamStore, UpstreamWork, Version,
-    VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork,
-    engine::FaultPoints,
+    Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
+    AddPhoneOutcome, AppendOutcome, Attempt, Author, BeginUploadOutcome, ChangeClockOutcome,
+    ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome, CreateFaultOutcome,
+    CreateOutcome, CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
+    DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
+    DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EngineSubjects, EventNotifier, EventStore,
+    Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary,
+    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, NameConflict,
+    NewAccount, NewCredential, NewMessage, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver,
+    RecordAttemptOutcome, RecordStatusesOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
+    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
+    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
+    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
+    Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -69,9 +58,6 @@ impl Store {
 macro_rules! with_faults {
     (@forward $store:ident $method:ident($($argument:ident),*)) => {
         $store.inner.$method($($argument),*)
-    };
-    (@forward $store:ident $method:ident($($argument:ident),*) $instead:path) => {
-        $instead(&*$store.inner, $store.faults.planted(), $($argument),*)
     };
     ($($subject:ident {
         $(
@@ -199,81 +185,6 @@ with_faults! {
         record_statuses(
             endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
         ) -> RecordStatusesOutcome;
-    }
-    UpstreamStore {
-        connect_upstream(new: NewConnection) -> ConnectOutcome;
-        disconnect_upstream(account: AccountId, by: Author) -> bool;
-        change_connection(account: AccountId, change: ConnectionChange, by: Author) -> bool;
-        connection(account: AccountId) -> Option<UpstreamConnection>;
-        connections() -> Vec<UpstreamConnection>;
-        connection_by_hook(hash: SecretHash) -> Option<UpstreamConnection>;
-        connections_to(wabas: Vec<String>, limit: usize) -> Vec<UpstreamConnection>;
-        connections_with_work(
-            at: Timestamp, sweep_interval: SignedDuration, calls_per_hour: u32
-        ) -> UpstreamWork;
-        lease_connection(account: AccountId, at: Timestamp, until: Timestamp)
-        -> Option<Lease> => planted::lease_connection;
-        extend_lease(fence: Fence, until: Timestamp) -> Fenced<LeaseState>;
-        release_connection(fence: Fence) -> Fenced<()>;
-        take_call(
-            fence: Fence, kind: CallKind, is_sweep: bool, calls_per_hour: u32, at: Timestamp
-        ) -> Fenced<CallPermit>;
-        rest_calls(fence: Fence, rest: SignedDuration, at: Timestamp) -> Fenced<()>;
-        set_degraded(
-            fence: Fence,
-            degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
-            at: Timestamp
-        ) -> Fenced<()>;
-        record_token_expiry(fence: Fence, expires_at: Option<Timestamp>) -> Fenced<()>;
-        begin_sweep(fence: Fence, full: bool, at: Timestamp) -> Fenced<u64>;
-        record_page(fence: Fence, page: PageRecord, at: Timestamp) -> Fenced<PageResult>;
-        finish_sweep(fence: Fence, at: Timestamp) -> Fenced<SweepReport>;
-        withdraw_approvals(fence: Fence, at: Timestamp) -> Fenced<Vec<EndedApproval>>;
-        has_own_approvals(account: AccountId) -> bool;
-        templates_to_read(account: AccountId, limit: usize) -> Vec<ToRead>;
-        record_read(fence: Fence, read: ReadRecord, at: Timestamp)
-        -> Fenced<Option<EndedApproval>>;
-        postpone_read(
-            fence: Fence, id: RemoteId, asked: Option<Timestamp>, until: Timestamp
-        ) -> Fenced<()>;
-        record_absent(
-            fence: Fence, id: RemoteId, asked: Option<Timestamp>, at: Timestamp
-        ) -> Fenced<Absence>;
-        record_hints(account: AccountId, hints: Vec<Hint>, at: Timestamp) -> HintReport;
-        mirror_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<MirroredTemplate>;
-        mirrored(
-            account: AccountId, filter: MirrorFilter, after: Option<RemoteId>, limit: usize
-        ) -> Vec<MirroredTemplate>;
-        mirror_counts(account: AccountId) -> MirrorCounts;
-        mirrored_template(account: AccountId, id: RemoteId) -> Option<MirroredTemplate>;
-        mirrored_document(account: AccountId, id: RemoteId) -> Option<String>;
-    }
-    OperationStore {
-        operations(
-            account: AccountId, before: Option<u64>, limit: usize
-        ) -> Vec<StoredOperation>;
-        open_operations(account: AccountId, limit: usize) -> Vec<StoredOperation>;
-        operation_template(
-            account: AccountId, template: TemplateId, version: u64
-        ) -> Option<StoredTemplate>;
-        begin_operation(fence: Fence, id: u64, at: Timestamp)
-        -> Fenced<Option<StoredOperation>> => planted::begin_operation;
-        record_call(
-            fence: Fence, id: u64, outcome: Result<CallDone, CallFailure>, at: Timestamp
-        ) -> Fenced<Option<StoredOperation>> => planted::record_call;
-        record_probe(
-            fence: Fence, id: u64, found: ProbeResult, at: Timestamp
-        ) -> Fenced<Option<StoredOperation>>;
-        release_operations(fence: Fence, reason: HeldReason, at: Timestamp) -> Fenced<u64>;
-        skip_operation(fence: Fence, id: u64, at: Timestamp) -> Fenced<Option<StoredOperation>>;
-        record_conflict(
-            fence: Fence, id: u64, error: ProviderError, at: Timestamp
-        ) -> Fenced<Option<StoredOperation>>;
-        operation(account: AccountId, id: u64) -> Option<StoredOperation>;
-        newest_operation(account: AccountId, template: TemplateId) -> Option<StoredOperation>;
-        operations_of(account: AccountId, templates: Vec<TemplateId>) -> Vec<StoredOperation>;
-        act_upstream(change: TemplateChange, action: UpstreamAction) -> UpstreamActionOutcome;
-        abandon_operations(account: AccountId, template: TemplateId, by: Author) -> u64;
     }
     UploadStore {
         begin_upload(new: NewUpload) -> BeginUploadOutcome;

@@ -24,8 +24,8 @@ pub(crate) use self::{
         absent, postponed,
     },
     operation::{
-        DUE_FIRST, Deleting, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
-        SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, OpenOperations,
+        Release, SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
         operation_cutoff,
     },
     row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},

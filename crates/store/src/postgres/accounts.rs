@@ -244,7 +244,7 @@ fn one_statement() -> String {
 }
 
 /// Reads one account in a transaction.
-pub(crate) async fn one(
+pub(super) async fn one(
     transaction: &Transaction,
     id: AccountId,
 ) -> Result<Option<Account>, StoreError> {

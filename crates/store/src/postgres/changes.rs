@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use self::deletions::{delete, delete_all, delete_translations};
-use super::upstream;
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
@@ -38,6 +37,7 @@ use crate::{
     },
     encoding::LookupKeys,
     engine::Tx,
+    upstream,
 };
 
 #[async_trait]
@@ -168,7 +168,7 @@ pub(super) async fn edit_stored(
 }
 
 /// Writes a planned edit and its events, if the account, which is locked, has the space for it.
-pub(crate) async fn write_edit(
+pub(super) async fn write_edit(
     transaction: &mut Transaction,
     change: &TemplateChange,
     planned: &PlannedEdit<'_>,
@@ -318,7 +318,7 @@ async fn append_events(
     }
     if let Some(version) = planned.submitted_version(change.review) {
         let submitted = (change.account, change.id, version);
-        upstream::queue_submission(transaction, submitted, change.at).await?;
+        upstream::queue_submission(&mut Tx::new(transaction), submitted, change.at).await?;
     }
     Ok(())
 }

@@ -139,12 +139,12 @@ impl CredentialStore for PostgresStore {
 
 /// Locks the epoch row until the transaction ends, which serialises all changes of accounts and
 /// credentials. Such a transaction locks it before any other row.
-pub(crate) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
+pub(super) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.query("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
 }
 
 /// Invalidates caches of credentials and accounts.
-pub(crate) async fn increment_epoch(transaction: &Transaction) -> Result<(), StoreError> {
+pub(super) async fn increment_epoch(transaction: &Transaction) -> Result<(), StoreError> {
     transaction.execute("UPDATE credential_epoch SET epoch = epoch + 1", &[]).await.map(drop)
 }
 
@@ -154,7 +154,7 @@ pub(super) async fn epoch(pools: &PgPools) -> Result<u64, StoreError> {
 }
 
 /// Adds a credential and records it in the audit feed. The caller has locked the epoch row.
-pub(crate) async fn add(
+pub(super) async fn add(
     transaction: &mut Transaction,
     account: AccountId,
     new: &NewCredential,

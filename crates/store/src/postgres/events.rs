@@ -75,7 +75,7 @@ const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, ver
      category, status, reason, trace, emulated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
      $11, $12)";
 
-pub(crate) async fn append(
+pub(super) async fn append(
     transaction: &mut Transaction,
     event: &NewEvent<'_>,
 ) -> Result<(), StoreError> {
@@ -122,7 +122,7 @@ pub(super) fn append_disabled(
 }
 
 /// Appends an event about the provider of a locked account, with the commit.
-pub(crate) fn append_upstream(
+pub(super) fn append_upstream(
     transaction: &mut Transaction,
     connection: &UpstreamConnection,
     (kind, reason): (EventType, &'static str),

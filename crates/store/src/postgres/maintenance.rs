@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions,
+    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions, upstream,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,9 @@ impl MaintenanceStore for PostgresStore {
                 engine::run(self, sessions::deletion(at)).await?;
             }
             self.delete_expired_messages(at).await?;
-            self.delete_expired_operations(at).await?;
+            while !engine::fetch(self, upstream::expired_operations(at)).await?.is_empty() {
+                engine::run(self, upstream::operation_deletion(at)).await?;
+            }
         }
         let uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };

@@ -76,7 +76,7 @@ impl PostgresStore {
 }
 
 /// The complete files of the account that keep these samples.
-pub(crate) async fn kept_samples(
+pub(super) async fn kept_samples(
     transaction: &Transaction,
     account: AccountId,
     links: &[SampleLink],

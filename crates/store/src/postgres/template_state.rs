@@ -13,7 +13,7 @@ use super::{
 use crate::{Actor, StoreError, decisions::template_state::ChangedTemplate};
 
 /// Writes the row of a template after a change by the service.
-pub(crate) async fn write(
+pub(super) async fn write(
     transaction: &Transaction,
     changed: &ChangedTemplate,
 ) -> Result<(), StoreError> {

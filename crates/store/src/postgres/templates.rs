@@ -180,7 +180,7 @@ pub(super) const BY_IDS: &str = concat!(
     " FROM template WHERE id = ANY($1) AND unique_key IS NOT NULL"
 );
 
-pub(crate) async fn one_in(
+pub(super) async fn one_in(
     transaction: &Transaction,
     account: AccountId,
     id: TemplateId,
@@ -209,7 +209,7 @@ pub(super) async fn several_in(
     rows.iter().map(stored).collect()
 }
 
-pub(crate) async fn with_unique_key(
+pub(super) async fn with_unique_key(
     transaction: &Transaction,
     account: AccountId,
     unique_key: &[u8; 16],

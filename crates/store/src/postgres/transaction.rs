@@ -79,7 +79,7 @@ pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
 
 /// An open transaction. Dropping it before its end closes its connection ([`PgConnection`]), so
 /// that nothing of it is ever committed.
-pub(crate) struct Transaction {
+pub(super) struct Transaction {
     connection: PgConnection,
     pools: Arc<PgPools>,
     /// Whether `BEGIN` was sent. The first read of a body is sent with it.
@@ -214,7 +214,7 @@ impl Transaction {
 
     /// Locks an account until the transaction ends; `false` if it does not exist or is deleted. A
     /// transaction locks its accounts in the order of their ids.
-    pub(crate) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+    pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
         Ok(self.lock_any(account).await? && !self.accounts[&account].is_deleted)
     }
 
@@ -271,12 +271,12 @@ impl Transaction {
 
     /// Defers a write until the commit, which sends the deferred writes together, in this order. The
     /// work does not read its result.
-    pub(crate) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
+    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
         self.deferred.push(DeferredWrite { statement, values });
     }
 
     /// Records a change in the audit feed, with the commit.
-    pub(crate) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
+    pub(super) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
         self.audit.add(account, change, by);
     }
 
@@ -287,7 +287,7 @@ impl Transaction {
 
     /// Makes the commit roll back: for work that returns a refusal after it changed something, or
     /// that changed nothing and need not wait for a sync.
-    pub(crate) fn set_rollback_only(&mut self) {
+    pub(super) fn set_rollback_only(&mut self) {
         self.is_rollback_only = true;
     }
 

@@ -6,7 +6,6 @@ use galley_domain::{
     template::{lifecycle::State, sample},
 };
 
-use super::upstream;
 use super::{
     batch::{INSERT_RECORDS, no_account},
     changes,
@@ -26,6 +25,8 @@ use crate::{
         upsert::{self, Upsert, UpsertResult, plan},
     },
     encoding::LookupKeys,
+    engine::Tx,
+    upstream,
 };
 
 /// Upserts all of the templates, or none.
@@ -142,7 +143,7 @@ async fn create(
     events::append(transaction, &created_event(new, &template)).await?;
     if new.review.submits_at_once() {
         let submitted = (new.account, id, state.version);
-        upstream::queue_submission(transaction, submitted, new.at).await?;
+        upstream::queue_submission(&mut Tx::new(transaction), submitted, new.at).await?;
     }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(transaction, new, (id, state), emulation).await?;

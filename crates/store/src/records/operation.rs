@@ -11,6 +11,9 @@ use jiff::Timestamp;
 
 use crate::{MirroredTemplate, StoredTemplate};
 
+/// How long a settled operation is kept. The newest one of a template stays as long as the template.
+pub const OPERATION_DAYS: i64 = 30;
+
 /// An operation to queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOperation {
@@ -69,7 +72,7 @@ impl UpstreamAction {
     }
 }
 
-/// The result of [`act_upstream`](crate::OperationStore::act_upstream). Only `Queued` and `Changed`
+/// The result of [`act_upstream`](crate::Store::act_upstream). Only `Queued` and `Changed`
 /// change the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamActionOutcome {

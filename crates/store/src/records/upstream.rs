@@ -31,7 +31,7 @@ pub struct NewConnection {
     pub by: Author,
 }
 
-/// The result of [`connect_upstream`](crate::UpstreamStore::connect_upstream).
+/// The result of [`connect_upstream`](crate::Store::connect_upstream).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectOutcome {
     /// The account is connected.

@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     SqliteStore, audit,
     columns::{key, millis, number},
-    credentials, emulator, limits, upstream, webhooks,
+    credentials, emulator, limits,
+    statements::ready,
+    webhooks,
     writer::Batch,
 };
 use crate::{
@@ -23,6 +25,8 @@ use crate::{
             stored_quota, stored_review,
         },
     },
+    engine::Tx,
+    upstream,
 };
 
 #[async_trait]
@@ -249,7 +253,7 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Account>, StoreError> {
     Ok(accounts)
 }
 
-pub(crate) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
+pub(super) fn one(connection: &Connection, id: AccountId) -> Result<Option<Account>, StoreError> {
     let mut query = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM account WHERE id = ?1 AND deleted_at IS NULL"
     ))?;
@@ -353,7 +357,7 @@ fn delete(
     if account.as_ref().is_some_and(|account| account.emulator.is_some()) {
         emulator::delete_account(batch, id)?;
     }
-    upstream::delete_account(batch.connection(), id)?;
+    ready(upstream::delete_account(&mut Tx::new(batch), id))?;
     let connection = batch.connection();
     connection.execute(
         "UPDATE credential SET revoked_at = ?2 WHERE account_id = ?1 AND revoked_at IS NULL",

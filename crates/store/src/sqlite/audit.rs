@@ -23,7 +23,7 @@ impl SqliteStore {
 }
 
 /// Appends the entry of a change.
-pub(crate) fn append(
+pub(super) fn append(
     connection: &Connection,
     account: AccountId,
     change: AuditedChange<'_>,

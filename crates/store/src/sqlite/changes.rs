@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits, media, templates, translations, upsert, upstream, versions,
+    emulator, events, limits, media, templates, translations, upsert, versions,
     writer::Batch,
 };
 use crate::{
@@ -35,6 +35,7 @@ use crate::{
     encoding::LookupKeys,
     engine::Tx,
     sqlite::statements::ready,
+    upstream,
 };
 
 #[async_trait]
@@ -162,7 +163,7 @@ pub(super) fn edit_stored(
 }
 
 /// Writes a planned edit and its events, if the account has the space for it.
-pub(crate) fn write_edit(
+pub(super) fn write_edit(
     batch: &mut Batch,
     change: &TemplateChange,
     planned: &PlannedEdit<'_>,
@@ -305,7 +306,7 @@ fn finish(
     }
     if let Some(version) = planned.submitted_version(change.review) {
         let submitted = (change.account, change.id, version);
-        upstream::queue_submission(batch.connection(), submitted, change.at)?;
+        ready(upstream::queue_submission(&mut Tx::new(batch), submitted, change.at))?;
     }
     templates::update_checksum(batch.connection(), change.id)?;
     Ok(done(templates::one(batch.connection(), change.account, change.id)?))

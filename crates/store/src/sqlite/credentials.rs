@@ -127,7 +127,7 @@ impl CredentialStore for SqliteStore {
 }
 
 /// Adds a credential and records it in the audit feed.
-pub(crate) fn add(
+pub(super) fn add(
     batch: &mut Batch,
     account: AccountId,
     new: &NewCredential,

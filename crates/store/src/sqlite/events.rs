@@ -74,7 +74,7 @@ const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, ver
      at, actor, category, status, reason, checksum, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
      ?9, ?10, ?11, ?12)";
 
-pub(crate) fn append(batch: &mut Batch, event: &NewEvent<'_>) -> Result<(), StoreError> {
+pub(super) fn append(batch: &mut Batch, event: &NewEvent<'_>) -> Result<(), StoreError> {
     let seq = batch.next_seq(event.account)?;
     let values = [
         ValueRef::Integer(key(event.account.get())),
@@ -133,7 +133,7 @@ pub(super) fn append_disabled(
 }
 
 /// Appends an event about the provider of an account.
-pub(crate) fn append_upstream(
+pub(super) fn append_upstream(
     batch: &mut Batch,
     connection: &UpstreamConnection,
     (kind, reason): (EventType, &str),

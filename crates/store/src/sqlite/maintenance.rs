@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, engine, sessions,
+    VERSION_OVERHEAD_BYTES, engine, sessions, upstream,
 };
 
 #[async_trait]
@@ -65,7 +65,9 @@ impl SqliteStore {
                 engine::run(self, sessions::deletion(at)).await?;
             }
             self.delete_expired_messages(at).await?;
-            self.delete_expired_operations(at).await?;
+            while !engine::fetch(self, upstream::expired_operations(at)).await?.is_empty() {
+                engine::run(self, upstream::operation_deletion(at)).await?;
+            }
         }
         let deleted_uploads =
             if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };

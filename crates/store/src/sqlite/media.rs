@@ -124,7 +124,7 @@ pub(super) fn chunk(
 }
 
 /// The complete files of the account that keep these samples.
-pub(crate) fn kept_samples(
+pub(super) fn kept_samples(
     connection: &Connection,
     account: AccountId,
     links: &[SampleLink],

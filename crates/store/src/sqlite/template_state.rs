@@ -13,7 +13,7 @@ use super::{
 use crate::{Actor, StoreError, decisions::template_state::ChangedTemplate};
 
 /// Writes the row of a template after a change by the service.
-pub(crate) fn write(connection: &Connection, changed: &ChangedTemplate) -> Result<(), StoreError> {
+pub(super) fn write(connection: &Connection, changed: &ChangedTemplate) -> Result<(), StoreError> {
     let State { newest_status, approved_version, hold, .. } = changed.state;
     let decided_at = changed.decided_at().map(millis);
     connection

@@ -18,8 +18,7 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-pub(super) use self::create::create;
-pub(crate) use self::create::{conflict_in, insert};
+pub(super) use self::create::{conflict_in, create, insert};
 use super::{
     SqliteStore,
     buffered_index::Hash,
@@ -196,7 +195,7 @@ pub(super) fn unique_key(
 }
 
 /// One template with its newest version; deleted templates are not found.
-pub(crate) fn one(
+pub(super) fn one(
     connection: &Connection,
     account: AccountId,
     id: TemplateId,

@@ -21,9 +21,8 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-pub(crate) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
-pub(super) use self::writer_loop::WriterShared;
+pub(super) use self::{batch::Batch, writer_loop::WriterShared};
 use super::SqliteOptions;
 use crate::{StoreError, activity::QueueDepth};
 

@@ -16,7 +16,7 @@ use super::observe::OWN_APPROVALS;
 use crate::{
     Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fenced, LeaseState,
     StoreError, StoredSecret, Sweep, SweepPosition, UpstreamConnection, UpstreamWork,
-    stored_row::StoredRow,
+    stored_row::Row, stored_row::StoredRow as _,
 };
 
 /// The columns that [`connection`] reads.
@@ -68,7 +68,7 @@ const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHE
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_at";
 
 /// The connection in a row.
-pub(crate) fn connection(row: &impl StoredRow) -> Result<UpstreamConnection, StoreError> {
+pub(crate) fn connection(row: &Row<'_>) -> Result<UpstreamConnection, StoreError> {
     let hour = |column: &str| row.parsed(column, |text| Some(RollingHour::parse(text)));
     let secret = |bytes: Vec<u8>| Some(StoredSecret(bytes));
     Ok(UpstreamConnection {
@@ -100,7 +100,7 @@ pub(crate) fn connection(row: &impl StoredRow) -> Result<UpstreamConnection, Sto
     })
 }
 
-fn degraded(row: &impl StoredRow) -> Result<Option<Degraded>, StoreError> {
+fn degraded(row: &Row<'_>) -> Result<Option<Degraded>, StoreError> {
     let reason = row.optional("degraded", |word: String| DegradedReason::parse(&word))?;
     let Some(reason) = reason else { return Ok(None) };
     Ok(Some(Degraded {
@@ -111,7 +111,7 @@ fn degraded(row: &impl StoredRow) -> Result<Option<Degraded>, StoreError> {
     }))
 }
 
-fn sweep(row: &impl StoredRow) -> Result<Option<Sweep>, StoreError> {
+fn sweep(row: &Row<'_>) -> Result<Option<Sweep>, StoreError> {
     let Some(began_at) = row.optional_timestamp("sweep_began_at")? else { return Ok(None) };
     let count = |count: i64| u32::try_from(count).ok();
     Ok(Some(Sweep {
@@ -178,7 +178,7 @@ pub(crate) struct ConnectionWork {
 
 impl ConnectionWork {
     /// Reads a row with [`CONNECTION_COLUMNS`] and [`work_columns`].
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let connection = connection(row)?;
         let is_missing: bool = row.value("is_missing")?;
         let is_missing = is_missing && connection.suspicious_at.is_none();

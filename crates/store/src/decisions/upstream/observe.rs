@@ -67,7 +67,7 @@ pub(crate) struct Observation<'a> {
     /// Whether another template at the provider, which is not deleted, belongs to `local`.
     pub(crate) is_superseded: bool,
     /// The call about it that has not ended.
-    pub(crate) deleting: Option<OpenCall>,
+    pub(crate) open_call: Option<OpenCall>,
     /// When the provider showed the template.
     pub(crate) seen_at: Timestamp,
     /// When the observation is recorded: what changes in the account changes then.
@@ -207,7 +207,7 @@ impl<'a> Observation<'a> {
 
     /// The template that the account has deleted, if the provider is yet to learn it.
     fn deleted(&self) -> Option<TemplateId> {
-        match self.deleting {
+        match self.open_call {
             Some(OpenCall::Delete(id)) => Some(id),
             _ => None,
         }

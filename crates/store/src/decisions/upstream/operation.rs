@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{LocalChange, connection::error, hints::next_dirty};
 use crate::{
-    MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate,
-    stored_row::StoredRow,
+    MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate, stored_row::Row,
+    stored_row::StoredRow as _,
 };
 
 /// Queues an operation again that is held for a reason, if that has ended for it.
@@ -48,8 +48,8 @@ pub(crate) enum OpenCall {
     Edit(u64),
 }
 
-/// A row of [`Deleting::ROWS`].
-struct OpenOperation {
+/// A row of [`OpenOperations::ROWS`].
+pub(crate) struct OpenOperation {
     template: TemplateId,
     kind: OperationKind,
     version: u64,
@@ -61,10 +61,16 @@ struct OpenOperation {
 /// The templates that the account has deleted and the provider is yet to delete, and those whose edit has
 /// an unknown outcome.
 #[derive(Default)]
-pub(crate) struct Deleting(Vec<OpenOperation>);
+pub(crate) struct OpenOperations(Vec<OpenOperation>);
 
-impl Deleting {
-    /// The rows that [`add`](Self::add) reads, with `$1` as the account. The template itself may be
+impl FromIterator<OpenOperation> for OpenOperations {
+    fn from_iter<I: IntoIterator<Item = OpenOperation>>(operations: I) -> Self {
+        Self(operations.into_iter().collect())
+    }
+}
+
+impl OpenOperations {
+    /// The rows that [`read`](Self::read) reads, with `$1` as the account. The template itself may be
     /// deleted for good. Its name finds it only if the mirror has no row of it.
     pub(crate) const ROWS: &str = "SELECT o.template_id, o.kind, o.version, t.name, t.language \
          FROM upstream_operation o LEFT JOIN template t ON t.id = o.template_id AND NOT EXISTS \
@@ -75,25 +81,23 @@ impl Deleting {
          AND (o.kind = 'delete' OR \
          (o.kind = 'edit' AND o.state IN ('sending', 'unknown', 'probing')))";
 
-    /// Adds the template of a row.
-    pub(crate) fn add(&mut self, row: &impl StoredRow) -> Result<(), StoreError> {
-        self.0.push(OpenOperation {
+    /// The operation of a row.
+    pub(crate) fn read(row: &Row<'_>) -> Result<OpenOperation, StoreError> {
+        Ok(OpenOperation {
             template: row.template_id("template_id")?,
             kind: row.parsed("kind", OperationKind::parse)?,
             version: row.number("version")?,
             name: row.value("name")?,
             language: row.value("language")?,
-        });
-        Ok(())
+        })
     }
 
     /// The open call about an observed template: by its row of the mirror, or that of a deleted template
     /// by name and language if the row is yet to be written, even if the account has created another
     /// template with them.
-    pub(crate) fn template(
+    pub(crate) fn about(
         &self,
         before: Option<&MirroredTemplate>,
-        _local: Option<&StoredTemplate>,
         remote: &RemoteTemplate,
     ) -> Option<OpenCall> {
         let linked = before.and_then(|before| before.template);
@@ -140,7 +144,7 @@ pub(crate) const DUE_FIRST: &str =
     "CASE WHEN o.state = 'held' THEN coalesce(o.held_until, 9000000000000000) ELSE 0 END, o.id";
 
 /// The operation in a row.
-pub(crate) fn operation(row: &impl StoredRow) -> Result<StoredOperation, StoreError> {
+pub(crate) fn operation(row: &Row<'_>) -> Result<StoredOperation, StoreError> {
     let reason = row.optional("held_reason", |word: String| HeldReason::parse(&word))?;
     Ok(StoredOperation {
         id: row.number("id")?,
@@ -234,7 +238,7 @@ impl TemplateIdentity {
     /// The columns that [`read`](Self::read) reads.
     pub(crate) const COLUMNS: &str = "id, name, language, category";
 
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             id: row.template_id("id")?,
             name: row.value("name")?,

@@ -60,7 +60,7 @@ impl ImportPreview {
             local,
             is_superseded,
             // A template that the account has deleted has no approval.
-            deleting: None,
+            open_call: None,
             seen_at,
             at: seen_at,
         }

@@ -8,7 +8,8 @@ use galley_domain::{
 
 use super::sweep::UNSEEN;
 use crate::{
-    MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead, stored_row::StoredRow,
+    MirrorCounts, MirrorFilter, MirroredTemplate, StoreError, ToRead, stored_row::Row,
+    stored_row::StoredRow as _,
 };
 
 /// The columns that [`mirrored`] reads.
@@ -18,7 +19,7 @@ pub(crate) const MIRROR_COLUMNS: &str = "remote_id, template_id, name, language,
      source";
 
 /// A row of the mirror.
-pub(crate) fn mirrored(row: &impl StoredRow) -> Result<MirroredTemplate, StoreError> {
+pub(crate) fn mirrored(row: &Row<'_>) -> Result<MirroredTemplate, StoreError> {
     let template = |id: i64| TemplateId::new(u64::try_from(id).ok()?);
     Ok(MirroredTemplate {
         id: row.parsed("remote_id", RemoteId::parse)?,
@@ -87,7 +88,7 @@ pub(crate) fn count_mirror() -> String {
 }
 
 /// The counts in a row of [`count_mirror`].
-pub(crate) fn counts(row: &impl StoredRow) -> Result<MirrorCounts, StoreError> {
+pub(crate) fn counts(row: &Row<'_>) -> Result<MirrorCounts, StoreError> {
     Ok(MirrorCounts {
         present: row.number("present")?,
         drifted: row.number("drifted")?,
@@ -99,7 +100,7 @@ pub(crate) fn counts(row: &impl StoredRow) -> Result<MirrorCounts, StoreError> {
 }
 
 /// A template to read, from a row with `remote_id`, `dirty_at` and `missing`.
-pub(crate) fn to_read(row: &impl StoredRow) -> Result<ToRead, StoreError> {
+pub(crate) fn to_read(row: &Row<'_>) -> Result<ToRead, StoreError> {
     Ok(ToRead {
         id: row.parsed("remote_id", RemoteId::parse)?,
         dirty_at: row.optional_timestamp("dirty_at")?,

@@ -11,10 +11,8 @@ use super::content::{KeptSamples, imported_content};
 use crate::{
     Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::{
-        audit::AuditedChange,
-        changes::{PlannedEdit, accepted_edit},
-    },
+    decisions::audit::AuditedChange,
+    decisions::changes::{PlannedEdit, accepted_edit},
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.

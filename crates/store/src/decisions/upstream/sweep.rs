@@ -7,7 +7,7 @@ use galley_domain::upstream::{
 
 use crate::{
     MirroredTemplate, PageRecord, StoreError, Sweep, SweepPosition, SweepReport,
-    UpstreamConnection, stored_row::StoredRow,
+    UpstreamConnection, stored_row::Row, stored_row::StoredRow as _,
 };
 
 /// The rows whose absence a read has to confirm, as an SQL condition.
@@ -59,7 +59,7 @@ pub(crate) struct SweptCounts {
 
 impl SweptCounts {
     /// Reads a row of [`count_swept`].
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let count = |column| row.decoded(column, |count: i64| u32::try_from(count).ok());
         Ok(Self { known: count("known")?, missing: count("missing")? })
     }

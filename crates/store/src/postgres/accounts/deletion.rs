@@ -2,7 +2,6 @@
 
 use galley_domain::id::AccountId;
 
-use super::super::upstream;
 use super::one;
 use crate::{
     Author, DeleteAccountOutcome, StoreError,
@@ -11,12 +10,14 @@ use crate::{
         self,
         accounts::{deleted_name, deletion_refusal},
     },
+    engine::Tx,
     postgres::{
         columns::{get, key, millis, webhook_id},
         credentials, emulator,
         transaction::Transaction,
         webhooks,
     },
+    upstream,
 };
 
 pub(super) async fn delete(
@@ -55,7 +56,7 @@ pub(super) async fn delete(
     if found.as_ref().is_some_and(|account| account.emulator.is_some()) {
         emulator::delete_account(transaction, id).await?;
     }
-    upstream::delete_account(transaction, id).await?;
+    upstream::delete_account(&mut Tx::new(transaction), id).await?;
     let phones = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
     for row in transaction.query(phones, &[&own]).await? {
         transaction.audit(id, AuditedChange::PhoneRemoved(&get::<String>(&row, "id")?), by);

@@ -2,7 +2,6 @@
 
 use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
 
-use super::super::upstream;
 use super::{append_events, read_and_plan};
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange, TranslationGroup,
@@ -10,6 +9,7 @@ use crate::{
         changes::{Initiator, Planned, deleted, done, plan_deletions},
         emulator::Emulation,
     },
+    engine::Tx,
     postgres::{
         columns::{key, millis},
         emulator, limits,
@@ -18,6 +18,7 @@ use crate::{
         transaction::Transaction,
         translations,
     },
+    upstream,
 };
 
 /// Deletes a template: clears its unique key, which frees the name. The row stays as history.
@@ -47,7 +48,7 @@ async fn delete_planned(
     append_events(transaction, change, planned, None).await?;
     if change.review.is_by_provider() {
         let deleted = (change.account, change.id, planned.next.version);
-        upstream::queue_deletion(transaction, deleted, change.at).await?;
+        upstream::queue_deletion(&mut Tx::new(transaction), deleted, change.at).await?;
     }
     limits::delete_edit_counts(transaction, change).await?;
     emulator::finish_deletion(transaction, change, planned, emulation).await

@@ -12,13 +12,16 @@ use crate::{
         changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
         emulator::Emulation,
     },
+    engine::Tx,
+    sqlite::statements::ready,
     sqlite::{
         columns::{key, millis},
         emulator, events, limits,
         templates::{self, ReadTemplate},
-        translations, upstream,
+        translations,
         writer::Batch,
     },
+    upstream,
 };
 
 /// Deletes a template: clears its unique key, which frees the name. The row stays as history. A
@@ -79,7 +82,7 @@ fn delete_planned(
     }
     if change.review.is_by_provider() {
         let deleted = (change.account, change.id, planned.next.version);
-        upstream::queue_deletion(batch.connection(), deleted, change.at)?;
+        ready(upstream::queue_deletion(&mut Tx::new(batch), deleted, change.at))?;
     }
     limits::delete_edit_counts(batch, change)?;
     emulator::finish_deletion(batch, change, planned, emulation)

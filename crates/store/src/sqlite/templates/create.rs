@@ -15,15 +15,19 @@ use crate::{
         stored_bytes::version_bytes,
     },
     encoding::LookupKeys,
+    engine::Tx,
     sqlite::{
         buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
         emulator, events,
         idempotency::{self, Found},
-        limits, media, translations, upstream,
+        limits, media,
+        statements::ready,
+        translations,
         writer::Batch,
     },
+    upstream,
 };
 
 const INSERT: &str = "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, \
@@ -88,7 +92,7 @@ pub(in crate::sqlite) fn create(
     events::append(batch, &created_event(new, &template))?;
     if new.review.submits_at_once() {
         let submitted = (new.account, id, state.version);
-        upstream::queue_submission(batch.connection(), submitted, new.at)?;
+        ready(upstream::queue_submission(&mut Tx::new(batch), submitted, new.at))?;
     }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(batch, new, (id, state), emulation)?;
@@ -106,7 +110,7 @@ pub(in crate::sqlite) fn create(
 }
 
 /// Inserts a template in a state. Its unique key is free.
-pub(crate) fn insert(
+pub(in crate::sqlite) fn insert(
     batch: &mut Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
@@ -142,7 +146,7 @@ pub(crate) fn insert(
 }
 
 /// The conflict with the template that has the unique key, including those of this transaction.
-pub(crate) fn conflict_in(
+pub(in crate::sqlite) fn conflict_in(
     batch: &Batch,
     account: AccountId,
     unique_key: Hash,

@@ -25,7 +25,7 @@ const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
 
 /// One open write transaction. It owns its connection, so that a body that is written for both
 /// engines can hold it.
-pub(crate) struct Batch {
+pub(in crate::sqlite) struct Batch {
     connection: Connection,
     indexes: Arc<BufferedIndexes>,
     index_changes: IndexChanges,
@@ -93,7 +93,7 @@ impl Batch {
         }
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
+    pub(in crate::sqlite) fn connection(&self) -> &Connection {
         &self.connection
     }
 
@@ -159,7 +159,7 @@ impl Batch {
 
     /// Runs work that may refuse after it has changed something: [`Batch::refuse`] makes it undo
     /// everything, the state in memory included, without an effect on the other writes.
-    pub(crate) fn with_savepoint<T>(
+    pub(in crate::sqlite) fn with_savepoint<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -303,7 +303,7 @@ impl Batch {
     }
 
     /// Invalidates cached credentials and accounts when this transaction commits.
-    pub(crate) fn credentials_changed(&mut self) {
+    pub(in crate::sqlite) fn credentials_changed(&mut self) {
         self.credentials_changed = true;
     }
 

@@ -103,7 +103,7 @@ fn observe(
         before,
         local,
         is_superseded: false,
-        deleting: None,
+        open_call: None,
         seen_at: time(10),
         at: time(10),
     };
@@ -253,7 +253,7 @@ fn former_versions_are_searched_once_for_a_content() {
         before,
         local: Some(&local),
         is_superseded: false,
-        deleting: None,
+        open_call: None,
         seen_at: time(10),
         at: time(10),
     };
@@ -284,7 +284,7 @@ fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
         before: None,
         local: None,
         is_superseded: false,
-        deleting: TemplateId::new(9).map(OpenCall::Delete),
+        open_call: TemplateId::new(9).map(OpenCall::Delete),
         seen_at: time(10),
         at: time(10),
     };
@@ -331,7 +331,7 @@ pub(super) fn observation<'a>(
         before,
         local: Some(local),
         is_superseded: false,
-        deleting: None,
+        open_call: None,
         seen_at: time(10),
         at: time(10),
     }
@@ -408,7 +408,7 @@ fn observe_at(
         before,
         local: Some(&local),
         is_superseded: false,
-        deleting: None,
+        open_call: None,
         seen_at: at,
         at,
     };

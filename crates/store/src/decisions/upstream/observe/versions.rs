@@ -9,7 +9,10 @@ use galley_domain::{
 };
 
 use super::{Observation, OpenCall, Source, after_second};
-use crate::{Actor, MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::StoredRow};
+use crate::{
+    Actor, MirroredTemplate, StoreError, StoredTemplate, Version, stored_row::Row,
+    stored_row::StoredRow as _,
+};
 
 /// Which version of the account's template has the content of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl FormerVersion {
     /// The columns that [`read`](Self::read) reads.
     pub(crate) const COLUMNS: &str = "version, category, content";
 
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             number: row.number("version")?,
             category: row.parsed("category", Category::parse)?,
@@ -152,7 +155,7 @@ impl Observation<'_> {
 
     /// The version of a call whose outcome is yet to be found out.
     fn lost_version(&self) -> Option<u64> {
-        match self.deleting {
+        match self.open_call {
             Some(OpenCall::Edit(version)) => Some(version),
             _ => None,
         }

@@ -159,8 +159,8 @@ fn uncertain<'a>(
     local: &'a StoredTemplate,
     before: &'a MirroredTemplate,
 ) -> Observation<'a> {
-    let deleting = Some(OpenCall::Edit(2));
-    Observation { deleting, ..observation(remote, local, Some(before), asked(before)) }
+    let open_call = Some(OpenCall::Edit(2));
+    Observation { open_call, ..observation(remote, local, Some(before), asked(before)) }
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_template_that_is_to_be_deleted_is_not_that_of_its_successor() {
     for before in [Some(&row), None] {
         for source in [READ, Source::Page(2)] {
             let seen = Observation {
-                deleting: Some(OpenCall::Delete(deleted)),
+                open_call: Some(OpenCall::Delete(deleted)),
                 ..observation(&approved, &successor, before, source)
             };
             let seen = seen.decide(&[]);

@@ -211,7 +211,7 @@ impl Model {
         let at = time(self.now + 50);
         let is_uncertain = self.operation.operation.state.is_uncertain();
         let observation = Observation {
-            deleting: is_uncertain.then_some(OpenCall::Edit(self.operation.version)),
+            open_call: is_uncertain.then_some(OpenCall::Edit(self.operation.version)),
             seen_at: at,
             at,
             ..observation(&remote, &self.local, Some(&self.row), source)

@@ -1,0 +1,211 @@
+//! The mirror: a row for each template that the provider shows or has shown.
+
+use std::collections::HashMap;
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::quality::Quality,
+    upstream::{RemoteId, TemplateSource},
+};
+
+use crate::{
+    MirrorCounts, MirrorFilter, MirroredTemplate, ReadKind, Store, StoreError, ToRead,
+    decisions::upstream::{
+        MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
+    },
+    encoding::key,
+    engine::{ReadPath, Tx, Value, values},
+    stored_row::StoredRow as _,
+};
+
+impl Store {
+    /// The templates to read at the provider, at most `limit`: those of which something may have
+    /// changed, and those that sweeps no longer see.
+    pub async fn templates_to_read(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<ToRead>, StoreError> {
+        let statement = format!(
+            "SELECT remote_id, dirty_at, missing FROM upstream_template WHERE account_id = $1 AND \
+             dirty_at IS NOT NULL UNION ALL SELECT remote_id, dirty_at, missing \
+             FROM upstream_template WHERE account_id = $1 AND dirty_at IS NULL AND missing > 0 AND \
+             {MISSING} AND NOT EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = $1 AND \
+             u.suspicious_at IS NOT NULL) ORDER BY dirty_at NULLS FIRST, remote_id LIMIT $2"
+        );
+        let values = [Value::from(account), Value::size(limit)];
+        self.read("templates_to_read", ReadPath::Point, statement, values, decode_read).await
+    }
+
+    /// The mirror of templates of the account; those without one are left out. A template has several
+    /// rows if the provider had it under other ids: the one that it has, or else the newest, is first.
+    pub async fn mirror_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let (order, is_one) =
+            (MirroredTemplate::CURRENT_FIRST, self.dialect().is_any("template_id", "$2"));
+        let statement = select(&format!("account_id = $1 AND {is_one} ORDER BY {order}"));
+        let positions: HashMap<_, _> = templates.iter().copied().zip(0_usize..).collect();
+        let ids: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
+        let path = ReadPath::Account(ReadKind::List, account);
+        let values = values![account, ids];
+        let mut found = self.read("mirror_of", path, statement, values, mirrored).await?;
+        found.sort_by_key(|row| row.template.and_then(|id| positions.get(&id).copied()));
+        Ok(found)
+    }
+
+    /// A page of the mirror, by ids at the provider.
+    pub async fn mirrored(
+        &self,
+        account: AccountId,
+        filter: MirrorFilter,
+        after: Option<RemoteId>,
+        limit: usize,
+    ) -> Result<Vec<MirroredTemplate>, StoreError> {
+        let listed = filter.condition();
+        let statement = select(&format!(
+            "account_id = $1 AND remote_id > $2 AND {listed} ORDER BY remote_id LIMIT $4"
+        ));
+        let after = after.as_ref().map_or("", RemoteId::as_str);
+        let values = [account.into(), after.into(), filter.source().into(), Value::size(limit)];
+        let path = ReadPath::Account(ReadKind::List, account);
+        self.read("mirrored", path, statement, values, mirrored).await
+    }
+
+    /// How many templates the mirror has.
+    pub async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {
+        let path = ReadPath::Account(ReadKind::List, account);
+        let counted =
+            self.read_one("mirror_counts", path, count_mirror(), values![account], counts).await?;
+        Ok(counted.unwrap_or_default())
+    }
+
+    /// The template of the mirror with this id at the provider.
+    pub async fn mirrored_template(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<MirroredTemplate>, StoreError> {
+        let (path, statement) = (ReadPath::Point, select("account_id = $1 AND remote_id = $2"));
+        let values = values![account, id.as_str()];
+        self.read_one("mirrored_template", path, statement, values, mirrored).await
+    }
+
+    /// The document of a mirrored template, byte for byte as it was received.
+    pub async fn mirrored_document(
+        &self,
+        account: AccountId,
+        id: RemoteId,
+    ) -> Result<Option<String>, StoreError> {
+        let values = values![account, id.as_str()];
+        let (method, path) = ("mirrored_document", ReadPath::Point);
+        let found =
+            self.read_one(method, path, DOCUMENT, values, |row| row.value("document")).await?;
+        Ok(found.flatten())
+    }
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {MIRROR_COLUMNS} FROM upstream_template WHERE {condition}")
+}
+
+/// Several rows.
+pub(super) async fn several<'i>(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    ids: impl Iterator<Item = &'i RemoteId>,
+) -> Result<Vec<MirroredTemplate>, StoreError> {
+    let statement =
+        select(&format!("account_id = $1 AND {}", tx.dialect().is_any("remote_id", "$2")));
+    let ids: Vec<&str> = ids.map(RemoteId::as_str).collect();
+    tx.query(&statement, &values![account, ids], mirrored).await
+}
+
+/// One row.
+pub(super) async fn one(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    id: &RemoteId,
+) -> Result<Option<MirroredTemplate>, StoreError> {
+    let statement = select("account_id = $1 AND remote_id = $2");
+    tx.query_one(&statement, &values![account, id.as_str()], mirrored).await
+}
+
+/// The rows that belong to a template, the current one first.
+pub(super) async fn of_template(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Vec<MirroredTemplate>, StoreError> {
+    let order = MirroredTemplate::CURRENT_FIRST;
+    let statement = select(&format!("account_id = $1 AND template_id = $2 ORDER BY {order}"));
+    tx.query(&statement, &values![account, template], mirrored).await
+}
+
+const DOCUMENT: &str =
+    "SELECT document FROM upstream_template WHERE account_id = $1 AND remote_id = $2";
+
+/// The document of a row.
+pub(super) async fn document(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    id: &RemoteId,
+) -> Result<Option<String>, StoreError> {
+    let values = values![account, id.as_str()];
+    Ok(tx.query_one(DOCUMENT, &values, |row| row.value("document")).await?.flatten())
+}
+
+const WRITE: &str = "INSERT INTO upstream_template (account_id, remote_id, template_id, name, \
+     language, status, category, correct_category, quality, reason, remote_updated_at, document, \
+     content_key, version, drifted, observed_at, changed_at, sweep, missing, gone_at, dirty_at, \
+     info, sent_version, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+     $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) \
+     ON CONFLICT (account_id, remote_id) DO UPDATE SET \
+     template_id = excluded.template_id, name = excluded.name, language = excluded.language, \
+     status = excluded.status, category = excluded.category, \
+     correct_category = excluded.correct_category, quality = excluded.quality, \
+     reason = excluded.reason, remote_updated_at = excluded.remote_updated_at, \
+     document = coalesce(excluded.document, upstream_template.document), \
+     content_key = excluded.content_key, version = excluded.version, drifted = excluded.drifted, \
+     observed_at = excluded.observed_at, changed_at = excluded.changed_at, \
+     sweep = excluded.sweep, missing = excluded.missing, gone_at = excluded.gone_at, \
+     dirty_at = excluded.dirty_at, info = excluded.info, \
+     sent_version = excluded.sent_version, source = excluded.source";
+
+/// Writes a row with the commit; without a document, the one before stays.
+pub(super) fn write(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    row: &MirroredTemplate,
+    document: Option<&str>,
+) -> Result<(), StoreError> {
+    let values = values![
+        account,
+        row.id.as_str(),
+        row.template,
+        &row.name,
+        &row.language,
+        row.status.as_str(),
+        &row.category,
+        row.correct_category.as_deref(),
+        row.quality.map(Quality::as_str),
+        row.reason.as_deref(),
+        row.remote_updated_at,
+        document,
+        row.content_key,
+        row.version,
+        row.drifted,
+        row.observed_at,
+        row.changed_at,
+        row.sweep,
+        row.missing,
+        row.gone_at,
+        row.dirty_at,
+        row.info.as_deref(),
+        row.sent_version,
+        row.source.as_ref().map(TemplateSource::as_str),
+    ];
+    tx.defer(WRITE, &values)
+}

@@ -1,0 +1,416 @@
+//! Operations: what a connected account has to create, edit, delete and archive at its provider. A lease
+//! on the connection is the right to work on them: [`Store::lease_connection`] makes calls and probes of
+//! earlier workers, whose outcome is not recorded, unknown.
+
+mod outcomes;
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    upstream::{
+        CallDone, CallFailure, HeldReason, Operation, OperationKind, ProbeResult, ProviderError,
+    },
+};
+use jiff::Timestamp;
+
+use super::{actions, leased_with_account};
+use crate::{
+    Author, Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    decisions::upstream::{
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
+        SHOWN_OPERATIONS, UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff,
+        stored_error,
+    },
+    encoding::key,
+    engine::{Read, ReadPath, Select, Tx, Value, Write, values},
+    stored_row::StoredRow as _,
+};
+
+impl Store {
+    /// A page of the operations of an account, newest first.
+    pub async fn operations(
+        &self,
+        account: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let statement = select("o.account_id = $1 AND o.id < $2 ORDER BY o.id DESC LIMIT $3");
+        let before = Value::bound(before.unwrap_or(u64::MAX));
+        let values = [account.into(), before, Value::size(limit)];
+        let path = ReadPath::Account(ReadKind::List, account);
+        self.read("operations", path, statement, values, operation).await
+    }
+
+    /// The operations of an account that are not settled and are the first ones of their templates,
+    /// oldest first.
+    pub async fn open_operations(
+        &self,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let statement = select(&format!(
+            "o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY {DUE_FIRST} LIMIT $2"
+        ));
+        let values = [Value::from(account), Value::size(limit)];
+        self.read("open_operations", ReadPath::Point, statement, values, operation).await
+    }
+
+    /// A template at one of its versions, even if the account has deleted it since: a call whose
+    /// outcome is unknown may have created it at the provider.
+    pub async fn operation_template(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        version: u64,
+    ) -> Result<Option<StoredTemplate>, StoreError> {
+        let found = async {
+            match self.engine.template_even_deleted(account, template).await? {
+                Some(newest) if newest.state.version != version => {
+                    let version = self.engine.version_even_deleted(template, version).await?;
+                    Ok(version.map(|version| newest.at_version(version)))
+                }
+                newest => Ok(newest),
+            }
+        };
+        self.with_faults_of("operation_template", found).await
+    }
+
+    /// Begins the call of an operation, or its probe if the outcome of a call is unknown. The caller
+    /// makes the call after this has returned. `None` if the operation is not due, or an earlier one
+    /// of its template is not settled.
+    pub async fn begin_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        #[cfg(feature = "testing")]
+        if let Some(planted) = self.faults.planted() {
+            return super::planted::begin_operation(self, planted, fence, id, at).await;
+        }
+        self.begin_operation_unplanted(fence, id, at).await
+    }
+
+    /// [`Store::begin_operation`] without the errors that tests plant.
+    pub(crate) async fn begin_operation_unplanted(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.write("begin_operation", (fence, id, at), |&(fence, id, at), tx| {
+            Box::pin(outcomes::begin(tx, fence, id, at))
+        })
+        .await
+    }
+
+    /// Records the outcome of a call. What was created or edited will be read.
+    pub async fn record_call(
+        &self,
+        fence: Fence,
+        id: u64,
+        outcome: Result<CallDone, CallFailure>,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        #[cfg(feature = "testing")]
+        if let Some(planted) = self.faults.planted() {
+            return super::planted::record_call(self, planted, fence, id, outcome, at).await;
+        }
+        self.record_call_unplanted(fence, id, outcome, at).await
+    }
+
+    /// [`Store::record_call`] without the errors that tests plant.
+    pub(crate) async fn record_call_unplanted(
+        &self,
+        fence: Fence,
+        id: u64,
+        outcome: Result<CallDone, CallFailure>,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        let input = (fence, id, outcome, at);
+        self.write("record_call", input, |(fence, id, outcome, at), tx| {
+            Box::pin(outcomes::record_call(tx, *fence, *id, outcome, *at))
+        })
+        .await
+    }
+
+    /// Records the outcome of a probe. The caller has recorded a template that it found
+    /// ([`record_read`](Self::record_read)).
+    pub async fn record_probe(
+        &self,
+        fence: Fence,
+        id: u64,
+        found: ProbeResult,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.write("record_probe", (fence, id, found, at), |(fence, id, found, at), tx| {
+            Box::pin(outcomes::record_probe(tx, *fence, *id, found, *at))
+        })
+        .await
+    }
+
+    /// Queues the operations again that are held for a reason until a call succeeds; returns how many. A
+    /// hold with an end of its own stays.
+    pub async fn release_operations(
+        &self,
+        fence: Fence,
+        reason: HeldReason,
+        at: Timestamp,
+    ) -> Result<Fenced<u64>, StoreError> {
+        self.write("release_operations", (fence, reason, at), |&(fence, reason, at), tx| {
+            Box::pin(release(tx, fence, reason, at))
+        })
+        .await
+    }
+
+    /// Ends a queued or held operation without a call, because the provider already has what it
+    /// wants. The template of the provider will be read. `None` if the operation is in another state.
+    pub async fn skip_operation(
+        &self,
+        fence: Fence,
+        id: u64,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.write("skip_operation", (fence, id, at), |&(fence, id, at), tx| {
+            Box::pin(outcomes::skip(tx, fence, id, at))
+        })
+        .await
+    }
+
+    /// Ends a queued or held operation without a call, in a conflict that a person decides about.
+    /// `None` if the operation is in another state.
+    pub async fn record_conflict(
+        &self,
+        fence: Fence,
+        id: u64,
+        error: ProviderError,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.write("record_conflict", (fence, id, error, at), |(fence, id, error, at), tx| {
+            Box::pin(outcomes::conflict(tx, *fence, *id, error, *at))
+        })
+        .await
+    }
+
+    /// An operation.
+    pub async fn operation(
+        &self,
+        account: AccountId,
+        id: u64,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        let values = [Value::from(account), Value::bound(id)];
+        self.read_one("operation", ReadPath::Point, select(BY_ID), values, operation).await
+    }
+
+    /// The newest operation that gives the provider a version of a template or deletes it, even if the
+    /// account has deleted the template.
+    pub async fn newest_operation(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        let statement = select(&newest_of(VERSION_OPERATIONS));
+        let values = values![account, template];
+        self.read_one("newest_operation", ReadPath::Point, statement, values, operation).await
+    }
+
+    /// The newest operation of each of these templates, which tells its state: one about the archive
+    /// that is done or superseded does not count. Templates without one are left out.
+    pub async fn operations_of(
+        &self,
+        account: AccountId,
+        templates: Vec<TemplateId>,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let is_asked = self.dialect().is_any("o.template_id", "$2");
+        let statement = select(&format!(
+            "o.id IN (SELECT max(o.id) FROM upstream_operation o WHERE o.account_id = $1 AND \
+             {is_asked} AND {SHOWN_OPERATIONS} GROUP BY o.template_id)"
+        ));
+        let keys: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
+        let path = ReadPath::Account(ReadKind::List, account);
+        let values = values![account, keys];
+        let mut found = self.read("operations_of", path, statement, values, operation).await?;
+        found.sort_by_key(|it| templates.iter().position(|id| *id == it.template));
+        Ok(found)
+    }
+
+    /// Does what a person asks for a template. A queued operation supersedes the earlier ones, except
+    /// those whose call has begun. One about the archive and one about a version leave each other.
+    pub async fn act_upstream(
+        &self,
+        change: TemplateChange,
+        action: UpstreamAction,
+    ) -> Result<UpstreamActionOutcome, StoreError> {
+        self.write("act_upstream", (change, action), |(change, action), tx| {
+            Box::pin(actions::act(tx, change, *action))
+        })
+        .await
+    }
+
+    /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
+    /// call has begun; returns how many. A person adopts what the provider has instead.
+    pub async fn abandon_operations(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        by: Author,
+    ) -> Result<u64, StoreError> {
+        let input = (account, template, by);
+        self.write("abandon_operations", input, |&(account, template, by), tx| {
+            Box::pin(actions::abandon(tx, account, template, by))
+        })
+        .await
+    }
+}
+
+/// An operation that was settled long ago, if there is one.
+pub(crate) fn expired_operations(at: Timestamp) -> Read<()> {
+    let statement =
+        format!("SELECT 1 FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} LIMIT 1");
+    let values = Vec::from(values![operation_cutoff(at)]);
+    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
+    Read { select, decode: |_| Ok(()) }
+}
+
+/// Number of expired operations that one write deletes.
+const PURGED_OPERATIONS: i64 = 500;
+
+/// Deletes some of the operations that were settled long ago; returns how many.
+pub(crate) fn operation_deletion(at: Timestamp) -> Write<Timestamp, u64> {
+    Write::new(at, |at, tx| Box::pin(delete_expired(tx, *at)))
+}
+
+async fn delete_expired(tx: &mut Tx<'_>, at: Timestamp) -> Result<u64, StoreError> {
+    let delete = format!(
+        "DELETE FROM upstream_operation WHERE id IN (SELECT o.id FROM upstream_operation o \
+         WHERE {EXPIRED_OPERATIONS} LIMIT {PURGED_OPERATIONS})"
+    );
+    tx.execute(&delete, &values![operation_cutoff(at)]).await
+}
+
+/// An operation (`$2`) of an account (`$1`).
+const BY_ID: &str = "o.account_id = $1 AND o.id = $2";
+
+/// The newest of `those` operations of a template (`$2`) of an account (`$1`).
+fn newest_of(those: &str) -> String {
+    format!("o.account_id = $1 AND o.template_id = $2 AND {those} ORDER BY o.id DESC LIMIT 1")
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {OPERATION_COLUMNS} FROM upstream_operation o WHERE {condition}")
+}
+
+/// The operations that fulfil a condition.
+async fn find(
+    tx: &mut Tx<'_>,
+    condition: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<StoredOperation>, StoreError> {
+    tx.query(&select(condition), values, operation).await
+}
+
+/// The newest operation of a template that tells its state.
+pub(super) async fn newest(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Option<StoredOperation>, StoreError> {
+    let found = find(tx, &newest_of(SHOWN_OPERATIONS), &values![account, template]).await?;
+    Ok(found.into_iter().next())
+}
+
+/// The unfinished operations of a template, oldest first.
+pub(super) async fn unfinished(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    template: TemplateId,
+) -> Result<Vec<StoredOperation>, StoreError> {
+    let condition = format!(
+        "o.account_id = $1 AND o.template_id = $2 AND o.{UNFINISHED_OPERATIONS} ORDER BY o.id"
+    );
+    find(tx, &condition, &values![account, template]).await
+}
+
+/// Supersedes the operations of a template that an operation of this kind replaces and whose calls
+/// have not begun; returns how many.
+pub(super) async fn supersede(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    template: TemplateId,
+    by: OperationKind,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for earlier in unfinished(tx, account, template).await? {
+        let superseded = earlier.operation.superseded();
+        if by.supersedes(earlier.operation.kind) && superseded != earlier.operation {
+            write(tx, &earlier.moved(superseded, at)).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Writes the state of an operation.
+pub(super) async fn write(tx: &mut Tx<'_>, operation: &StoredOperation) -> Result<(), StoreError> {
+    let update = "UPDATE upstream_operation SET state = $2, held_reason = $3, held_until = $4, \
+                  attempts = $5, error = $6, sent_at = $7, updated_at = $8, \
+                  unknown_calls = $9, replaces = $10 WHERE id = $1";
+    let values = values![
+        operation.id,
+        operation.operation.state.as_str(),
+        operation.held_reason(),
+        operation.operation.held_until,
+        operation.operation.attempts,
+        operation.operation.error.as_ref().map(stored_error),
+        operation.sent_at,
+        operation.updated_at,
+        operation.operation.unknown_calls,
+        operation.replaces,
+    ];
+    tx.execute(update, &values).await.map(drop)
+}
+
+/// Queues an operation of a connected and locked account, and supersedes those that it replaces.
+pub(super) async fn insert(tx: &mut Tx<'_>, new: NewOperation) -> Result<u64, StoreError> {
+    let NewOperation { account, template, version, kind, replaces, at } = new;
+    supersede(tx, account, template, kind, at).await?;
+    let insert = "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
+                  replaces, created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) \
+                  RETURNING id";
+    let values = values![account, template, version, kind.as_str(), replaces, at];
+    let id = tx.query_one(insert, &values, |row| row.number("id")).await?;
+    Ok(id.unwrap_or_default())
+}
+
+/// Queues the operations again that were held for a reason until a call succeeded; returns how many.
+async fn release(
+    tx: &mut Tx<'_>,
+    fence: Fence,
+    reason: HeldReason,
+    at: Timestamp,
+) -> Result<Fenced<u64>, StoreError> {
+    if leased_with_account(tx, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let released = Operation::released_by_success;
+    release_held(tx, fence.account, reason, released, at).await.map(Fenced::Done)
+}
+
+/// Queues the operations again that were held for a reason which has ended; returns how many.
+pub(super) async fn release_held(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    reason: HeldReason,
+    released: Release,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for held in find(tx, "o.account_id = $1 AND o.state = 'held'", &values![account]).await? {
+        if let Some(next) = released(&held.operation, reason) {
+            write(tx, &held.moved(next, at)).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,129 @@
+//! Reads of single templates at the provider, and what came of them.
+
+use galley_domain::upstream::RemoteId;
+use jiff::Timestamp;
+
+use super::{
+    leased_with_account, mirror,
+    observations::{ObservationTimes, Recorder, write_change},
+};
+use crate::{
+    Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError,
+    decisions::upstream::{LocalChange, Source, absent, postponed},
+    engine::Tx,
+};
+
+/// A template that could not be read.
+struct FailedRead {
+    id: RemoteId,
+    /// The reason to read it, as it was before the read.
+    asked: Option<Timestamp>,
+}
+
+impl Store {
+    /// Records a template that was read with its components. What changes in the account changes at
+    /// `at`. Returns the approval that it has ended.
+    pub async fn record_read(
+        &self,
+        fence: Fence,
+        read: ReadRecord,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
+        self.write("record_read", (fence, read, at), |(fence, read, at), tx| {
+            Box::pin(record(tx, *fence, read, *at))
+        })
+        .await
+    }
+
+    /// Postpones the read of a template, which failed, until this time or shortly after it. `asked`
+    /// is the reason to read it, as it was before the read: if it is another one since, or the
+    /// template is gone, nothing changes.
+    pub async fn postpone_read(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        until: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        let failed = FailedRead { id, asked };
+        self.write("postpone_read", (fence, failed, until), |(fence, failed, until), tx| {
+            Box::pin(postpone(tx, *fence, failed, *until))
+        })
+        .await
+    }
+
+    /// Records that the provider does not know a template, while it shows the account. The template
+    /// is gone only if sweeps did not see it, either.
+    pub async fn record_absent(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<Absence>, StoreError> {
+        let failed = FailedRead { id, asked };
+        self.write("record_absent", (fence, failed, at), |(fence, failed, at), tx| {
+            Box::pin(record_absence(tx, *fence, failed, *at))
+        })
+        .await
+    }
+}
+
+async fn record(
+    tx: &mut Tx<'_>,
+    fence: Fence,
+    read: &ReadRecord,
+    at: Timestamp,
+) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
+    if leased_with_account(tx, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let templates = std::slice::from_ref(&read.template);
+    let mut recorder = Recorder::new(tx, fence.account, templates).await?;
+    let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+    let times = ObservationTimes { seen_at: read.seen_at, at };
+    let mut observed = recorder.record(tx, &read.template, source, times).await?.observed;
+    Ok(Fenced::Done(observed.ended()))
+}
+
+async fn postpone(
+    tx: &mut Tx<'_>,
+    fence: Fence,
+    failed: &FailedRead,
+    until: Timestamp,
+) -> Result<Fenced<()>, StoreError> {
+    if leased_with_account(tx, fence).await?.is_none() {
+        return Ok(Fenced::LeaseLost);
+    }
+    let before = mirror::one(tx, fence.account, &failed.id).await?;
+    if let Some(row) = before.and_then(|before| postponed(&before, failed.asked, until)) {
+        mirror::write(tx, fence.account, &row, None)?;
+    }
+    Ok(Fenced::Done(()))
+}
+
+async fn record_absence(
+    tx: &mut Tx<'_>,
+    fence: Fence,
+    failed: &FailedRead,
+    at: Timestamp,
+) -> Result<Fenced<Absence>, StoreError> {
+    let Some(connected) = leased_with_account(tx, fence).await? else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let account = fence.account;
+    let Some(before) = mirror::one(tx, account, &failed.id).await? else {
+        return Ok(Fenced::Done(Absence::Unconfirmed));
+    };
+    let (row, absence) = absent(&before, failed.asked, connected.suspicious_at.is_some(), at);
+    mirror::write(tx, account, &row, None)?;
+    if absence == Absence::Gone
+        && let Some(template) = row.template
+        && let Some(local) = tx.template(account, template).await?
+        && let rows = mirror::of_template(tx, account, template).await?
+        && let Some(change) = LocalChange::gone(account, &local, &failed.id, &rows, at)
+    {
+        write_change(tx, &change).await?;
+    }
+    Ok(Fenced::Done(absence))
+}
