@@ -150,6 +150,27 @@ async fn echo(tx: &mut Tx<'_>, account: AccountId) -> Result<[bool; 3], StoreErr
     Ok([by_number == Some("a".to_owned()), by_text, by_id])
 }
 
+async fn a_lock_lasts_until_the_transaction_ends(store: &Store) {
+    let account = account(store).await;
+    let is_held = store
+        .write("locks", account, |account, tx| {
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let credentials = holds_lock_of(tx, "credential_epoch").await?;
+                Ok(credentials && tx.lock(*account).await? && holds_lock_of(tx, "account").await?)
+            })
+        })
+        .await;
+    assert!(is_held.unwrap());
+}
+
+/// Whether the transaction holds a lock of the rows of a table. SQLite has one transaction at a time.
+async fn holds_lock_of(tx: &mut Tx<'_>, table: &str) -> Result<bool, StoreError> {
+    let held = "SELECT 1 FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'RowShareLock' AND \
+                relation = (SELECT oid FROM pg_class WHERE relname = $1 AND relkind = 'r')";
+    Ok(tx.dialect() == Dialect::Sqlite || tx.exists(held, &values![table]).await?)
+}
+
 async fn a_body_that_fails_changes_nothing_and_is_run_again_only_if_that_may_help(store: &Store) {
     let account = account(store).await;
     let runs = Arc::new(Mutex::new(0));
@@ -197,6 +218,7 @@ on_each_engine!(
     a_refusal_undoes_what_its_body_wrote,
     a_refusal_has_no_effect_on_the_writes_beside_it,
     parameters_are_bound_by_number_and_fit_their_columns,
+    a_lock_lasts_until_the_transaction_ends,
     a_body_that_fails_changes_nothing_and_is_run_again_only_if_that_may_help,
 );
 

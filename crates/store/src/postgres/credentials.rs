@@ -139,8 +139,8 @@ impl CredentialStore for PostgresStore {
 
 /// Locks the epoch row until the transaction ends, which serialises all changes of accounts and
 /// credentials. Such a transaction locks it before any other row.
-pub(super) async fn lock_epoch(transaction: &Transaction) -> Result<(), StoreError> {
-    transaction.query("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
+pub(super) async fn lock_epoch(transaction: &mut Transaction) -> Result<(), StoreError> {
+    transaction.run("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
 }
 
 /// Invalidates caches of credentials and accounts.

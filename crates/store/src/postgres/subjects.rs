@@ -26,10 +26,12 @@ impl SubjectsOfEngine for Transaction {
     }
 
     async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        self.ensure_begun().await?;
         super::credentials::increment_epoch(self).await
     }
 
     async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        self.ensure_begun().await?;
         super::accounts::one(self, id).await
     }
 
@@ -47,6 +49,7 @@ impl SubjectsOfEngine for Transaction {
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError> {
+        self.ensure_begun().await?;
         super::templates::one_in(self, account, id).await
     }
 
@@ -55,6 +58,7 @@ impl SubjectsOfEngine for Transaction {
         account: AccountId,
         unique_key: [u8; 16],
     ) -> Result<Option<StoredTemplate>, StoreError> {
+        self.ensure_begun().await?;
         super::templates::with_unique_key(self, account, &unique_key).await
     }
 
@@ -98,6 +102,7 @@ impl SubjectsOfEngine for Transaction {
         account: AccountId,
         links: &[SampleLink],
     ) -> Result<KeptSamples, StoreError> {
+        self.ensure_begun().await?;
         super::media::kept_samples(self, account, links).await
     }
 }

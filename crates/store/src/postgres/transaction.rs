@@ -80,7 +80,8 @@ pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
 /// An open transaction. Dropping it before its end closes its connection ([`PgConnection`]), so
 /// that nothing of it is ever committed.
 pub(super) struct Transaction {
-    connection: PgConnection,
+    /// `None` only while another one is being acquired.
+    connection: Option<PgConnection>,
     pools: Arc<PgPools>,
     /// Whether `BEGIN` was sent. The first read of a body is sent with it.
     has_begun: bool,
@@ -108,7 +109,7 @@ impl Transaction {
     /// A transaction that begins with its first statement.
     pub(super) async fn unbegun(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
         Ok(Self {
-            connection: pools.acquire().await?,
+            connection: Some(pools.acquire().await?),
             pools: Arc::clone(pools),
             has_begun: false,
             accounts: HashMap::new(),
@@ -135,13 +136,15 @@ impl Transaction {
         reads: &[Query<'_>],
     ) -> Result<Result<Vec<Vec<Row>>, StoreError>, StoreError> {
         let started = Instant::now();
-        let rows = match begin_on(&self.connection, reads).await {
+        let rows = match begin_on(self.open(), reads).await {
             Ok(rows) => rows,
             Err(error) if !is_worth_retrying(started) => return Err(error),
             Err(_) => {
-                // The connection may have broken while it was idle: try another one.
-                self.connection = self.pools.acquire().await?;
-                begin_on(&self.connection, reads).await?
+                // The connection may have broken while it was idle: try another one. It must not keep
+                // its place in the pool while this one waits for a place.
+                self.connection = None;
+                self.connection = Some(self.pools.acquire().await?);
+                begin_on(self.open(), reads).await?
             }
         };
         self.has_begun = true;
@@ -184,8 +187,14 @@ impl Transaction {
         Arc::clone(&self.pools.ids)
     }
 
+    fn open(&self) -> &PgConnection {
+        self.connection.as_ref().expect("a transaction ends when no connection is acquired")
+    }
+
+    /// The connection, whose transaction has begun.
     pub(super) fn connection(&self) -> &PgConnection {
-        &self.connection
+        debug_assert!(self.has_begun, "a statement would run outside of the transaction");
+        self.open()
     }
 
     pub(super) async fn query(
@@ -324,26 +333,26 @@ impl Transaction {
         // A page of a sweep writes more rows than one pipeline takes.
         let (early, last) = writes.split_at(writes.len().saturating_sub(MAX_STATEMENTS));
         for part in early.chunks(MAX_STATEMENTS) {
-            let written = match PreparedPipeline::prepare(&self.connection, part).await {
+            let written = match PreparedPipeline::prepare(self.open(), part).await {
                 Ok(writes) => writes.run().await.map(drop),
                 Err(error) => Err(error),
             };
             if let Err(error) = written {
-                self.connection.roll_back().await;
+                self.open().roll_back().await;
                 return Err(error);
             }
         }
-        let writes = match PreparedPipeline::prepare(&self.connection, last).await {
+        let writes = match PreparedPipeline::prepare(self.open(), last).await {
             Ok(writes) => writes,
             Err(error) => {
-                self.connection.roll_back().await;
+                self.open().roll_back().await;
                 return Err(error);
             }
         };
         let (written, committed) = tokio::join!(
             biased;
             writes.run(),
-            self.connection.commit(),
+            self.open().commit(),
         );
         // After a write that the server refused, the commit rolled back. The values of a deferred
         // write always fit their statement, so that each one reaches the server.
@@ -354,7 +363,7 @@ impl Transaction {
 
     pub(super) async fn roll_back(self) {
         if self.has_begun {
-            self.connection.roll_back().await;
+            self.open().roll_back().await;
         }
     }
 }
