@@ -162,7 +162,7 @@ async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOu
 /// The sessions and links that have expired.
 pub(crate) fn expired(at: Timestamp) -> Read<()> {
     let statement = "SELECT 1 FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2 \
-                     UNION ALL SELECT 1 FROM console_link WHERE expires_at <= $1";
+                     UNION ALL SELECT 1 FROM console_link WHERE expires_at <= $1 LIMIT 1";
     let values = Vec::from(values![at, idle_cutoff(at)]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
     Read { select, decode: |_| Ok(()) }

@@ -64,7 +64,8 @@ async fn take(
     let found = tx.query_one(&statement, &values![account], with_fence).await?;
     let Some((mut connection, last)) = found else { return Ok(None) };
     if connection.leased_until.is_some_and(|leased_until| leased_until > at) {
-        return Ok(None);
+        // A commit would wait for the disk, although nothing has changed.
+        return Ok(tx.refuse(None));
     }
     let fence = Fence { account, number: last + 1 };
     let update = "UPDATE upstream SET fence = $2, leased_until = $3 WHERE account_id = $1";

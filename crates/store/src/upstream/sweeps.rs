@@ -164,10 +164,10 @@ async fn finish(
     let counts = tx.query_one(&count_swept(), &swept, SweptCounts::read).await?;
     let finished = FinishedSweep::new(&connected, &sweep, counts.unwrap_or_default());
     if finished.is_complete {
-        tx.defer(FORGET_GENERATED, &swept)?;
+        tx.execute(FORGET_GENERATED, &swept).await?;
     }
     if finished.counts_missing {
-        tx.defer(COUNT_MISSING, &swept)?;
+        tx.execute(COUNT_MISSING, &swept).await?;
     }
     let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
                   sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \

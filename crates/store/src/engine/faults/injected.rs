@@ -60,7 +60,7 @@ impl Faults {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the fault of a method, which is named as in its trait.
+    /// Sets the fault of a method, by its name.
     pub fn set(&self, method: &'static str, fault: Fault) {
         let mut faults = self.active();
         faults.retain(|(name, _)| *name != method);
