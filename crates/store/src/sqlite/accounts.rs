@@ -369,6 +369,7 @@ fn delete(
     )?;
     let name = account.map(|account| account.name).unwrap_or_default();
     changed_account(batch, id, AuditedChange::AccountDeleted { name: &name }, by)?;
+    batch.account_deleted(id);
     Ok(DeleteAccountOutcome::Deleted)
 }
 

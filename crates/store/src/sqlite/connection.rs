@@ -94,6 +94,8 @@ pub(crate) fn open_for_writing(
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cache_size", -8 * 1_024)?;
+    // What a savepoint keeps of changed pages needs no file in the folder for temporary files.
+    connection.pragma_update(None, "temp_store", "memory")?;
     // Pages that are only read, such as those of the index of names, need no memory of their own.
     connection.pragma_update(None, "mmap_size", MAX_MMAP_BYTES)?;
     // A background thread runs the checkpoints, not a commit: `checkpoint.rs`.

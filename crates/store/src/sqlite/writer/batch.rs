@@ -257,6 +257,13 @@ impl Batch {
         }
     }
 
+    /// Lets the later writes of this transaction find the account deleted.
+    pub(in crate::sqlite) fn account_deleted(&mut self, account: AccountId) {
+        if let Some(snapshot) = self.accounts.get_mut(&account) {
+            snapshot.is_deleted = true;
+        }
+    }
+
     /// The account of a new version, endpoint or file, which must not be deleted: the caller may
     /// have been authenticated before the deletion.
     fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
