@@ -13,14 +13,16 @@ use std::{
 
 use galley_domain::{
     id::{AccountId, WebhookId},
-    template::edit::Edit,
+    template::{Review, edit::Edit},
+    upstream::{CallDone, RemoteStatus, observation::Created},
     webhook::{
         Format,
         delivery::{DeliveryOutcome, RetryDecision},
     },
 };
 use galley_store::{
-    Attempt, DeliveryLease, DueDelivery, NewWebhook, RecordAttemptOutcome, StoreError,
+    Attempt, DeliveryLease, DueDelivery, NewSession, NewWebhook, RecordAttemptOutcome, SecretHash,
+    StoreError, TemplateChange, UpstreamAction, UpstreamActionOutcome,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -32,6 +34,8 @@ use super::{
         Shared, account, change, client, create, done, fresh_database, new, noon, open_postgres,
     },
     lists::{names, search, update_index},
+    sessions::token,
+    upstream::{connected, done as fenced, last_page, remote},
     webhooks::{endpoint, register},
 };
 
@@ -216,6 +220,53 @@ async fn recording_an_attempt_that_disables_the_endpoint_takes_few_round_trips()
         assert!(matches!(outcome, RecordAttemptOutcome::Disabled(_)));
     }
     assert!(counts[1] <= MAX_ROUND_TRIPS, "{counts:?}");
+}
+
+#[tokio::test]
+async fn work_with_a_provider_and_a_session_take_few_round_trips() {
+    let (store, proxy, account) = counted_store().await;
+    let mut counts = Vec::new();
+    // The first pass prepares the statements.
+    for name in ["one", "two"] {
+        let (fence, owner) = (connected(&store, name).await, token(&store, account, name).await);
+        let id = create(&store, new(fence.account, name)).await;
+        let change = TemplateChange { review: Review::Provider, ..change(fence.account, id) };
+        counts.clear();
+        proxy.take();
+        let queued = store.act_upstream(change, UpstreamAction::Submit).await.unwrap();
+        counts.push(("submit", proxy.take()));
+        let UpstreamActionOutcome::Queued(queued) = queued else { panic!("{queued:?}") };
+        fenced(store.begin_operation(fence, queued.id, noon(2)).await.unwrap()).unwrap();
+        counts.push(("begin", proxy.take()));
+        let shown = remote("77", name, "PENDING", "text");
+        let made = Created { id: shown.id.clone(), status: RemoteStatus::Pending, category: None };
+        let outcome = Ok(CallDone::Created(made));
+        fenced(store.record_call(fence, queued.id, outcome, noon(3)).await.unwrap()).unwrap();
+        counts.push(("record the call", proxy.take()));
+        fenced(store.begin_sweep(fence, true, noon(4)).await.unwrap());
+        counts.push(("begin a sweep", proxy.take()));
+        let page = last_page(&[shown], 5);
+        fenced(store.record_page(fence, page, noon(5)).await.unwrap());
+        counts.push(("a page", proxy.take()));
+        fenced(store.finish_sweep(fence, noon(6)).await.unwrap());
+        counts.push(("finish a sweep", proxy.take()));
+        let hash = SecretHash::of(name);
+        store.start_session(NewSession::new(hash, owner, None, noon(0))).await.unwrap();
+        counts.push(("start a session", proxy.take()));
+        assert!(store.end_session(hash).await.unwrap());
+        counts.push(("end a session", proxy.take()));
+    }
+    let expected = [
+        ("submit", 10),
+        ("begin", 6),
+        ("record the call", 10),
+        ("begin a sweep", 3),
+        ("a page", 10),
+        ("finish a sweep", 7),
+        ("start a session", 3),
+        ("end a session", 3),
+    ];
+    assert_eq!(counts, expected);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ const HOUR: i64 = 3_600_000;
 /// When a session without use ends: after two hours, and the time that a use may not be recorded.
 const IDLE: i64 = 2 * HOUR + 120_000;
 
-async fn token(store: &Shared, account: AccountId, text: &str) -> CredentialId {
+pub(crate) async fn token(store: &Shared, account: AccountId, text: &str) -> CredentialId {
     let new = secret(CredentialKind::Token, text);
     match store.add_credential(account, new, Author::operator(noon(0))).await.unwrap() {
         AddCredentialOutcome::Added(id) => id,
