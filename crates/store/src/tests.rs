@@ -1,6 +1,8 @@
 //! What bodies may rely on, on each engine.
 
 use std::sync::{Arc, Mutex};
+#[cfg(feature = "postgres-suite")]
+use std::time::Duration;
 
 use galley_domain::{
     document::Document,
@@ -233,7 +235,9 @@ fn on_sqlite() -> (Store, tempfile::TempDir) {
 #[cfg(feature = "postgres-suite")]
 async fn on_postgres() -> Store {
     use crate::postgres::{PostgresOptions, PostgresStore, test_database};
-    let address = test_database::create().await.parse().unwrap();
-    let options = PostgresOptions { connections: 30, ..PostgresOptions::default() };
-    PostgresStore::open(&address, &options).await.unwrap().into()
+    // On a busy machine, connections take long to open.
+    let address = format!("{}&connect_timeout=5", test_database::create().await);
+    let acquire_timeout = Duration::from_secs(30);
+    let options = PostgresOptions { acquire_timeout, ..PostgresOptions::default() };
+    PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap().into()
 }

@@ -1,6 +1,6 @@
 //! Opens a PostgreSQL store.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use galley_domain::id::AccountId;
 
@@ -9,7 +9,7 @@ use super::{
     create_queue::CreateQueue,
     emulator::MessageQueue,
     maintenance::Readiness,
-    pool::{PgConnection, PgPools},
+    pool::{ACQUIRE_TIMEOUT, PgConnection, PgPools},
     reader::TemplateReader,
     schema,
     search_indexer::SearchIndexer,
@@ -23,13 +23,20 @@ pub struct PostgresOptions {
     pub queue_capacity: usize,
     /// Maximum number of connections for writes, and for lists and searches.
     pub connections: usize,
+    /// Maximum wait for a connection, which includes the time to open one.
+    pub acquire_timeout: Duration,
     /// What to do with an older schema.
     pub schema_policy: SchemaPolicy,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { queue_capacity: 1_024, connections: 8, schema_policy: SchemaPolicy::default() }
+        Self {
+            queue_capacity: 1_024,
+            connections: 8,
+            acquire_timeout: ACQUIRE_TIMEOUT,
+            schema_policy: SchemaPolicy::default(),
+        }
     }
 }
 
@@ -54,7 +61,7 @@ impl PostgresStore {
     ) -> Result<Self, StoreError> {
         let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
         let pinned = address.with_synchronous_commit(&synchronous_commit);
-        let pools = Arc::new(PgPools::new(&pinned, options.connections)?);
+        let pools = Arc::new(PgPools::new(&pinned, options)?);
         let event_notifier = Arc::<EventNotifier>::default();
         let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
         let message_queue = MessageQueue::start(&pools, &event_notifier, options.queue_capacity);

@@ -18,12 +18,13 @@ use self::{bounded_pool::PgPool, shared_reads::SharedSlot};
 use super::{
     address::{LIST_TIMEOUT, PostgresAddress, STATEMENT_TIMEOUT},
     ids::IdGenerator,
+    open::PostgresOptions,
     tls::Tls,
 };
 use crate::{PoolActivity, StoreError, activity::CommitCounters};
 
-/// Maximum wait for a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum wait for a connection, unless the options have another one.
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of connections that single-statement reads share.
 pub(super) const SHARED_CONNECTIONS: usize = 4;
@@ -50,12 +51,15 @@ impl PgPools {
     /// Sets up the pools. Connections are opened on demand.
     pub(super) fn new(
         address: &PostgresAddress,
-        max_connections: usize,
+        options: &PostgresOptions,
     ) -> Result<Self, StoreError> {
         let tls = Tls::new(address)?;
         let commits = Arc::<CommitCounters>::default();
-        let pool =
-            |config, deadline, size| Arc::new(PgPool::new(&config, &tls, deadline, size, &commits));
+        let pool = |config, deadline, size| {
+            let pool = PgPool::new(&config, &tls, deadline, size, &commits);
+            Arc::new(pool.with_acquire_timeout(options.acquire_timeout))
+        };
+        let max_connections = options.connections;
         let fast = address.with_deadline(STATEMENT_TIMEOUT);
         Ok(Self {
             reads: pool(fast.clone(), STATEMENT_TIMEOUT, SHARED_CONNECTIONS),

@@ -1,6 +1,8 @@
 //! Helpers that create stores, accounts and templates for the cases.
 
 use std::sync::Arc;
+#[cfg(feature = "postgres-suite")]
+use std::time::Duration;
 
 use galley_domain::{
     document::Document,
@@ -8,6 +10,8 @@ use galley_domain::{
     rulebook::{Category, V1},
     template::{Review, Status, Template},
 };
+#[cfg(feature = "postgres-suite")]
+use galley_store::postgres::{PostgresOptions, PostgresStore};
 use galley_store::{
     Actor, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate,
     CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, NewAccount,
@@ -34,7 +38,11 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
 /// A store in a new database. The test server is temporary, so nothing deletes the database.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_postgres() -> (Shared, ()) {
-    (open_postgres(&fresh_database().await).await, ())
+    // The cases are not about time: on a busy machine, connections take long to open.
+    let address = format!("{}&connect_timeout=5", fresh_database().await);
+    let acquire_timeout = Duration::from_secs(30);
+    let options = PostgresOptions { acquire_timeout, ..PostgresOptions::default() };
+    (open_with(&address, &options).await, ())
 }
 
 /// Creates an empty database and returns its address.
@@ -62,9 +70,13 @@ pub(crate) async fn open_postgres(address: &str) -> Shared {
 /// Opens a store with a given pool size.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn open_postgres_with(address: &str, connections: usize) -> Shared {
-    use galley_store::postgres::{PostgresOptions, PostgresStore};
     let options = PostgresOptions { connections, ..PostgresOptions::default() };
-    Arc::new(PostgresStore::open(&address.parse().unwrap(), &options).await.unwrap().into())
+    open_with(address, &options).await
+}
+
+#[cfg(feature = "postgres-suite")]
+async fn open_with(address: &str, options: &PostgresOptions) -> Shared {
+    Arc::new(PostgresStore::open(&address.parse().unwrap(), options).await.unwrap().into())
 }
 
 /// A direct connection to a database.

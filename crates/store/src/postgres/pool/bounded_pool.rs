@@ -33,6 +33,8 @@ pub(super) struct PgPool {
     pub(super) tls: Tls,
     /// Statement deadline.
     pub(super) deadline: Duration,
+    /// Maximum wait for a connection.
+    pub(super) acquire_timeout: Duration,
     permits: CountedPermits,
     pub(super) commit_counters: Arc<CommitCounters>,
     state: Mutex<PoolState>,
@@ -60,19 +62,24 @@ impl PgPool {
             connector: FailoverConnector::new(config, tls),
             tls: tls.clone(),
             deadline,
+            acquire_timeout: ACQUIRE_TIMEOUT,
             permits: CountedPermits::new(max_size),
             commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),
         }
     }
 
-    /// An idle connection, or a new one. Waits up to [`ACQUIRE_TIMEOUT`]; fails with
-    /// [`StoreError::Busy`] if all connections are in use.
+    pub(super) fn with_acquire_timeout(self, acquire_timeout: Duration) -> Self {
+        Self { acquire_timeout, ..self }
+    }
+
+    /// An idle connection, or a new one. Waits for a limited time; fails with [`StoreError::Busy`] if
+    /// all connections are in use.
     pub(super) async fn get(self: &Arc<Self>) -> Result<PgConnection, StoreError> {
         if let Some(failure) = self.backoff_failure() {
             return Err(failure);
         }
-        let acquired = self.get_until(Instant::now() + ACQUIRE_TIMEOUT).await;
+        let acquired = self.get_until(Instant::now() + self.acquire_timeout).await;
         if let Err(failure @ StoreError::Unavailable(_)) = &acquired {
             self.back_off(failure);
         }

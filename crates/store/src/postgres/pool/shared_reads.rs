@@ -9,8 +9,7 @@ use tokio::{
 use tokio_postgres::Row;
 
 use super::{
-    ACQUIRE_TIMEOUT, PgConnection, PgPools, SHARED_CONNECTIONS, Values, connect_timeout,
-    is_worth_retrying,
+    PgConnection, PgPools, SHARED_CONNECTIONS, Values, connect_timeout, is_worth_retrying,
 };
 use crate::StoreError;
 
@@ -61,7 +60,8 @@ impl PgPools {
     /// The connection of a slot, opened if necessary. Falls back to another slot's connection when
     /// connecting fails.
     async fn shared_connection(&self, slot: usize) -> Result<Arc<PgConnection>, StoreError> {
-        let opened = timeout(ACQUIRE_TIMEOUT, self.slot_connection(&self.shared[slot])).await;
+        let slot_connection = self.slot_connection(&self.shared[slot]);
+        let opened = timeout(self.reads.acquire_timeout, slot_connection).await;
         let failure = match opened {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(StoreError::Busy)) | Err(_) => {
