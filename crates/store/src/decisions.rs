@@ -20,6 +20,5 @@ pub(crate) mod stored_bytes;
 pub(crate) mod template_state;
 pub(crate) mod uploads;
 pub(crate) mod upsert;
-pub(crate) mod upstream;
 pub(crate) mod versions;
 pub(crate) mod webhooks;

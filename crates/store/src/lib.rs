@@ -33,7 +33,6 @@ mod upstream;
 
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
-pub use decisions::upstream::ImportPreview;
 pub use encoding::origin;
 pub use engine::Store;
 pub use error::{Cause, ReadKind, StoreError};
@@ -96,4 +95,4 @@ pub use store::{
     TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore,
     VERSION_OVERHEAD_BYTES, WebhookStore,
 };
-pub use upstream::MAX_WITHDRAWN;
+pub use upstream::{ImportPreview, MAX_WITHDRAWN};

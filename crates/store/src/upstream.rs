@@ -7,6 +7,7 @@
 mod actions;
 mod calls;
 mod connections;
+mod decisions;
 mod hints;
 mod leases;
 mod mirror;
@@ -17,17 +18,17 @@ mod planted;
 mod reads;
 mod sweeps;
 
-pub use self::sweeps::MAX_WITHDRAWN;
 pub(crate) use self::{
     actions::{queue_deletion, queue_submission},
     connections::delete_account,
     operations::{expired_operations, operation_deletion},
 };
+pub use self::{decisions::ImportPreview, sweeps::MAX_WITHDRAWN};
 use galley_domain::id::AccountId;
 
+use self::decisions::{CONNECTION_COLUMNS, connection};
 use crate::{
     Fence, StoreError, UpstreamConnection,
-    decisions::upstream::{CONNECTION_COLUMNS, connection},
     engine::{Tx, Value, values},
 };
 

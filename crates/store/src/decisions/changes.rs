@@ -25,7 +25,7 @@ pub(crate) use self::{
         ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, accepted_edit, plan_edit,
     },
 };
-use super::{emulator::Emulation, events::NewEvent, upstream::is_category_held};
+use super::{emulator::Emulation, events::NewEvent};
 use crate::{Actor, ChangeOutcome, CredentialId, StoredTemplate, TemplateChange};
 
 /// A change that the state of the template allows.
@@ -110,7 +110,7 @@ impl Planned {
         if self.is_accepted && !before.template.allow_category_change() {
             return None;
         }
-        let is_held = !self.is_accepted && review.is_by_provider() && is_category_held(before);
+        let is_held = !self.is_accepted && review.is_by_provider() && before.is_category_held();
         self.previous_category().or_else(|| before.previous_category.filter(|_| is_held))
     }
 

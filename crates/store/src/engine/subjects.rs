@@ -10,10 +10,8 @@ use jiff::Timestamp;
 use crate::{
     Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
     StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    decisions::{
-        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate,
-        upstream::KeptSamples,
-    },
+    decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
+    records::KeptSamples,
 };
 
 /// The parts of these subjects that run in the transaction of another one.

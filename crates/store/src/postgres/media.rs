@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     MEDIA_READ_BYTES, Media, MediaStore, SampleLink, StoreError,
-    decisions::{
-        uploads::{QuotaChange, RemovalCutoffs, RemovalReason, media, public_media, unused_cutoff},
-        upstream::KeptSamples,
+    decisions::uploads::{
+        QuotaChange, RemovalCutoffs, RemovalReason, media, public_media, unused_cutoff,
     },
+    records::KeptSamples,
 };
 
 #[async_trait]

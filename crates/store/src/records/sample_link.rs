@@ -1,8 +1,15 @@
 //! Samples that a provider shows as links, and the uploads that keep their files.
 
+use std::collections::HashMap;
+
 use galley_domain::{
     id::AccountId,
-    upstream::{RemoteId, content::document_key, samples::linked_samples},
+    template::sample,
+    upstream::{
+        RemoteId,
+        content::document_key,
+        samples::{linked_samples, replace_handles},
+    },
 };
 use sha2::{Digest as _, Sha256};
 
@@ -48,6 +55,23 @@ impl SampleLink {
                 format: it.format,
             })
             .collect()
+    }
+}
+
+/// The files of an account that keep samples of a provider: the ids of their uploads, and their names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptSamples(pub(crate) HashMap<String, String>);
+
+impl KeptSamples {
+    /// A content with handles of the account in place of the links whose files are kept.
+    pub(crate) fn in_content(&self, content: String, links: &[SampleLink]) -> String {
+        if self.0.is_empty() {
+            return content;
+        }
+        replace_handles(&content, |handle| {
+            let link = links.iter().find(|it| it.link == handle)?;
+            self.0.get(&link.upload).map(|name| sample::handle(name))
+        })
     }
 }
 

@@ -145,6 +145,12 @@ pub struct StoredTemplate {
 }
 
 impl StoredTemplate {
+    /// Whether the provider changed the category although the template does not allow it: it is on hold
+    /// until a person accepts the category.
+    pub(crate) fn is_category_held(&self) -> bool {
+        self.previous_category.is_some() && !self.template.allow_category_change()
+    }
+
     /// The template with the content, category and status of one of its versions.
     #[expect(clippy::disallowed_methods, reason = "a stored version was validated on creation")]
     #[must_use]

@@ -16,10 +16,8 @@ use super::{
 };
 use crate::{
     MEDIA_READ_BYTES, Media, MediaStore, SampleLink, StoreError,
-    decisions::{
-        uploads::{QuotaChange, RemovalReason, media, public_media, unused_cutoff},
-        upstream::KeptSamples,
-    },
+    decisions::uploads::{QuotaChange, RemovalReason, media, public_media, unused_cutoff},
+    records::KeptSamples,
 };
 
 #[async_trait]

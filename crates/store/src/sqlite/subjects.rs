@@ -11,12 +11,10 @@ use super::writer::Batch;
 use crate::{
     Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
     StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    decisions::{
-        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate,
-        upstream::KeptSamples,
-    },
+    decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
     encoding::LookupKeys,
     engine::SubjectsOfEngine,
+    records::KeptSamples,
 };
 
 #[async_trait]

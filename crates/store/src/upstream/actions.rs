@@ -6,17 +6,14 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use super::decisions::{
+    LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, adopted, plan_action,
+};
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
     Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::{
-        changes::done,
-        upstream::{
-            LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, adopted,
-            plan_action,
-        },
-    },
+    decisions::changes::done,
     engine::{Tx, values},
 };
 

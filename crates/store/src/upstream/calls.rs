@@ -3,10 +3,10 @@
 use galley_domain::upstream::{CallBudget, CallKind, ProviderError};
 use jiff::{SignedDuration, Timestamp};
 
+use super::decisions::{DegradedChange, stored_error};
 use super::{leased, leased_with_account};
 use crate::{
     CallPermit, DegradedReason, Fence, Fenced, Store, StoreError,
-    decisions::upstream::{DegradedChange, stored_error},
     engine::{Tx, values},
 };
 

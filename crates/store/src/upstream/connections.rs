@@ -3,15 +3,15 @@
 use galley_domain::{id::AccountId, upstream::Operation};
 use jiff::{SignedDuration, Timestamp};
 
+use super::decisions::{
+    CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection, first_sweep_times,
+    work_columns,
+};
 use super::{one, operations, select};
 use crate::{
     Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, Store, StoreError,
     UpstreamConnection, UpstreamWork,
     decisions::audit::AuditedChange,
-    decisions::upstream::{
-        CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection, first_sweep_times,
-        work_columns,
-    },
     engine::{ReadPath, Tx, Value, values},
 };
 

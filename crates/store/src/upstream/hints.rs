@@ -6,10 +6,10 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use super::decisions::{HintedTemplates, next_dirty};
 use super::{mirror, one};
 use crate::{
     HintReport, Store, StoreError,
-    decisions::upstream::{HintedTemplates, next_dirty},
     engine::{Tx, values},
 };
 

@@ -3,10 +3,10 @@
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
+use super::decisions::{IS_PAUSED, connection};
 use super::select;
 use crate::{
     Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
-    decisions::upstream::{IS_PAUSED, connection},
     engine::{Tx, values},
     stored_row::Row,
     stored_row::StoredRow as _,

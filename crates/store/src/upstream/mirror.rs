@@ -8,11 +8,11 @@ use galley_domain::{
     upstream::{RemoteId, TemplateSource},
 };
 
+use super::decisions::{
+    MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
+};
 use crate::{
     MirrorCounts, MirrorFilter, MirroredTemplate, ReadKind, Store, StoreError, ToRead,
-    decisions::upstream::{
-        MIRROR_COLUMNS, MISSING, count_mirror, counts, mirrored, to_read as decode_read,
-    },
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,

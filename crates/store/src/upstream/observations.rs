@@ -8,15 +8,13 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use super::decisions::{
+    FormerVersion, Import, LocalChange, Observation, Observed, OpenOperations, Source,
+};
 use super::mirror;
 use crate::{
     MirroredTemplate, StoreError,
-    decisions::{
-        create::{created, created_event},
-        upstream::{
-            FormerVersion, Import, LocalChange, Observation, Observed, OpenOperations, Source,
-        },
-    },
+    decisions::create::{created, created_event},
     encoding::unique_key_hash,
     engine::{Tx, values},
 };

@@ -12,15 +12,14 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use super::decisions::{
+    DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
+    UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff, stored_error,
+};
 use super::{actions, leased_with_account};
 use crate::{
     Author, Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::upstream::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release,
-        SHOWN_OPERATIONS, UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff,
-        stored_error,
-    },
     encoding::key,
     engine::{Read, ReadPath, Select, Tx, Value, Write, values},
     stored_row::StoredRow as _,

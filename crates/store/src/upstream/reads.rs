@@ -3,15 +3,12 @@
 use galley_domain::upstream::RemoteId;
 use jiff::Timestamp;
 
+use super::decisions::{LocalChange, Source, absent, postponed};
 use super::{
     leased_with_account, mirror,
     observations::{ObservationTimes, Recorder, write_change},
 };
-use crate::{
-    Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError,
-    decisions::upstream::{LocalChange, Source, absent, postponed},
-    engine::Tx,
-};
+use crate::{Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, engine::Tx};
 
 /// A template that could not be read.
 struct FailedRead {

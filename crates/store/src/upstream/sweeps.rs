@@ -3,16 +3,16 @@
 use galley_domain::{id::AccountId, template::lifecycle::EventType, upstream::sweep::PageCounts};
 use jiff::Timestamp;
 
+use super::decisions::{
+    COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
+    SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
+};
 use super::{
     leased_with_account,
     observations::{ObservationTimes, Recorder, write_change},
 };
 use crate::{
     EndedApproval, Fence, Fenced, PageRecord, PageResult, Store, StoreError, SweepReport,
-    decisions::upstream::{
-        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
-        SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
-    },
     engine::{ReadPath, Tx, values},
     stored_row::StoredRow as _,
 };

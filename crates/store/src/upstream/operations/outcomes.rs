@@ -10,9 +10,9 @@ use super::{
     super::{leased_with_account, mirror, observations::write_change},
     BY_ID, find, write,
 };
+use crate::upstream::decisions::{FIRST_OPERATIONS, TemplateIdentity, called, next_dirty};
 use crate::{
     Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
-    decisions::upstream::{FIRST_OPERATIONS, TemplateIdentity, called, next_dirty},
     engine::{Tx, Value, values},
 };
 

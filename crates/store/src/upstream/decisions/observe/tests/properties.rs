@@ -15,14 +15,12 @@ mod events;
 
 use self::events::{Event, Look, PlannedFrom, history};
 use super::*;
-use crate::{
-    StoredOperation, TemplateChange, UpstreamAction,
-    decisions::upstream::{
-        content::imported_content,
-        operation::{TemplateIdentity, called},
-        submission::{PlannedAction, Provided, plan_action},
-    },
+use crate::upstream::decisions::{
+    content::imported_content,
+    operation::{TemplateIdentity, called},
+    submission::{PlannedAction, Provided, plan_action},
 };
+use crate::{StoredOperation, TemplateChange, UpstreamAction};
 
 /// What the provider has.
 #[derive(Clone, Debug)]

@@ -17,7 +17,6 @@ pub(crate) use self::{
         CONNECTION_COLUMNS, ConnectionWork, DegradedChange, IS_PAUSED, SUSPICIOUS, connect_refusal,
         connection, first_sweep_times, stored_error, work_columns,
     },
-    content::KeptSamples,
     hints::{HintedTemplates, next_dirty},
     observe::{
         FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT,
@@ -31,7 +30,7 @@ pub(crate) use self::{
     row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
     submission::{
         PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
-        is_category_held, plan_action,
+        plan_action,
     },
     sweep::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, RecordedPage, SEEN_BY_READS,

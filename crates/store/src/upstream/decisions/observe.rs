@@ -31,10 +31,11 @@ pub(crate) use self::{
     versions::FormerVersion,
 };
 use super::{
-    content::{KeptSamples, imported_content},
+    content::imported_content,
     hints::{after_second, postponed_to, unsettled},
     operation::OpenCall,
 };
+use crate::records::KeptSamples;
 use crate::{
     Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
     ToRead, TranslationGroup,

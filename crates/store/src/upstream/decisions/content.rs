@@ -1,12 +1,6 @@
 //! The content of a template for comparisons with its mirror, and the content of an imported one.
 
-use std::collections::HashMap;
-
-use galley_domain::{
-    document::raw, rulebook::WHATSAPP, template::sample, upstream::samples::replace_handles,
-};
-
-use crate::SampleLink;
+use galley_domain::{document::raw, rulebook::WHATSAPP};
 
 /// The members that are not part of the content, because a template has them in columns.
 const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_change"];
@@ -25,28 +19,12 @@ pub(super) fn imported_content(document: &str) -> Option<String> {
     Some(format!("{{{}}}", members.join(",")))
 }
 
-/// The files of an account that keep samples of a provider: the ids of their uploads, and their names.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KeptSamples(pub(crate) HashMap<String, String>);
-
-impl KeptSamples {
-    /// A content with handles of the account in place of the links whose files are kept.
-    pub(super) fn in_content(&self, content: String, links: &[SampleLink]) -> String {
-        if self.0.is_empty() {
-            return content;
-        }
-        replace_handles(&content, |handle| {
-            let link = links.iter().find(|it| it.link == handle)?;
-            self.0.get(&link.upload).map(|name| sample::handle(name))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use galley_domain::{
         id::AccountId,
         rulebook::Category,
+        template::sample,
         upstream::{
             RemoteId,
             content::{ContentMatch, VersionContent},
@@ -54,6 +32,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::{SampleLink, records::KeptSamples};
 
     const DOCUMENT: &str = r#"{"id":"1","name":"a","language":"en","status":"APPROVED",
         "category":"UTILITY","health_status":{},"parameter_format":"POSITIONAL",

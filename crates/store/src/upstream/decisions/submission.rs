@@ -7,7 +7,8 @@ use galley_domain::{
     upstream::{HeldReason, OperationKind, content::ContentKey},
 };
 
-use super::content::{KeptSamples, imported_content};
+use super::content::imported_content;
+use crate::records::KeptSamples;
 use crate::{
     Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
@@ -177,7 +178,7 @@ fn accept(stored: &StoredTemplate, provided: &Provided<'_>) -> Result<PlannedAct
             Err("The content at the provider has to be read first. Try again in a minute.")
         }
         Some(row) if row.drifted => Ok(PlannedAction::Accept(Box::new(row.clone()))),
-        Some(row) if is_category_held(stored) => {
+        Some(row) if stored.is_category_held() => {
             Ok(PlannedAction::AcceptCategory(Box::new(row.clone())))
         }
         Some(_) => Err("The provider shows nothing that could be accepted."),
@@ -257,12 +258,6 @@ impl MirroredTemplate {
     pub(crate) fn accepted_as(&self, version: u64) -> Self {
         Self { version: Some(version), sent_version: None, drifted: false, ..self.clone() }
     }
-}
-
-/// Whether the provider changed the category of a template that does not allow it, so that it is on
-/// hold until a person accepts the category.
-pub(crate) fn is_category_held(stored: &StoredTemplate) -> bool {
-    stored.previous_category.is_some() && !stored.template.allow_category_change()
 }
 
 /// Refuses a version that the account's own reviewers have to approve first.
