@@ -5,13 +5,15 @@ use galley_store::{
     AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
     CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{Shared, account, create, new, new_account, noon, secret},
     webhooks::{endpoint, register},
 };
 
-pub(crate) async fn an_account_is_created_completely_or_not_at_all(store: &Shared) {
+#[on_both_databases]
+async fn an_account_is_created_completely_or_not_at_all(store: &Shared) {
     let first = NewAccount {
         phones: vec!["111".to_owned(), "222".to_owned()],
         credentials: vec![secret(CredentialKind::Key, "k"), secret(CredentialKind::Token, "t")],
@@ -52,7 +54,8 @@ pub(crate) async fn an_account_is_created_completely_or_not_at_all(store: &Share
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
 }
 
-pub(crate) async fn a_phone_number_that_is_listed_twice_is_added_once(store: &Shared) {
+#[on_both_databases]
+async fn a_phone_number_that_is_listed_twice_is_added_once(store: &Shared) {
     let phones = ["222", "111", "222"].map(str::to_owned).to_vec();
     let new = NewAccount { phones, ..new_account("a") };
     let created = store.create_account(new).await.unwrap();
@@ -60,7 +63,8 @@ pub(crate) async fn a_phone_number_that_is_listed_twice_is_added_once(store: &Sh
     assert_eq!(store.phones(id).await.unwrap(), ["111", "222"]);
 }
 
-pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
+#[on_both_databases]
+async fn the_first_account_is_created_once(store: &Shared) {
     let first = |name: &str| NewAccount { only_if_first: true, ..new_account(name) };
     assert!(matches!(
         store.create_account(first("a")).await.unwrap(),
@@ -73,7 +77,8 @@ pub(crate) async fn the_first_account_is_created_once(store: &Shared) {
     ));
 }
 
-pub(crate) async fn the_first_account_can_have_a_chosen_id(store: &Shared) {
+#[on_both_databases]
+async fn the_first_account_can_have_a_chosen_id(store: &Shared) {
     let [first, second] = [102_290_129_340_398, 7].map(|id| AccountId::new(id).unwrap());
     let create = |name, id| store.create_account(NewAccount { id: Some(id), ..new_account(name) });
     let created = create("first", first).await.unwrap();
@@ -84,7 +89,8 @@ pub(crate) async fn the_first_account_can_have_a_chosen_id(store: &Shared) {
     assert!(next > first, "{next:?}");
 }
 
-pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {
+#[on_both_databases]
+async fn a_phone_number_has_one_owner(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert!(store.account(mine).await.unwrap().unwrap().takes_any_phone);
     assert_eq!(
@@ -107,7 +113,8 @@ pub(crate) async fn a_phone_number_has_one_owner(store: &Shared) {
     );
 }
 
-pub(crate) async fn a_disabled_account_has_the_time_it_was_disabled(store: &Shared) {
+#[on_both_databases]
+async fn a_disabled_account_has_the_time_it_was_disabled(store: &Shared) {
     let id = account(store, "a").await;
     assert!(store.set_account_disabled(id, true, Author::operator(noon(5))).await.unwrap());
     assert_eq!(store.account(id).await.unwrap().unwrap().disabled_at, Some(noon(5)));
@@ -117,7 +124,8 @@ pub(crate) async fn a_disabled_account_has_the_time_it_was_disabled(store: &Shar
     assert!(!store.set_account_disabled(unknown, false, Author::operator(noon(0))).await.unwrap());
 }
 
-pub(crate) async fn a_renamed_account_frees_its_name(store: &Shared) {
+#[on_both_databases]
+async fn a_renamed_account_frees_its_name(store: &Shared) {
     let id = account(store, "before").await;
     let rename = async |name: &str| {
         store.rename_account(id, name.to_owned(), Author::operator(noon(1))).await.unwrap()
@@ -131,7 +139,8 @@ pub(crate) async fn a_renamed_account_frees_its_name(store: &Shared) {
     assert_eq!(rename("before").await, RenameAccountOutcome::NameTaken);
 }
 
-pub(crate) async fn an_account_changes_how_its_templates_are_reviewed(store: &Shared) {
+#[on_both_databases]
+async fn an_account_changes_how_its_templates_are_reviewed(store: &Shared) {
     let id = account(store, "mine").await;
     let epoch = store.credential_epoch().await.unwrap();
     for review in [Review::Manual, Review::Auto] {
@@ -143,9 +152,8 @@ pub(crate) async fn an_account_changes_how_its_templates_are_reviewed(store: &Sh
     assert!(store.credential_epoch().await.unwrap() > epoch, "cached accounts are outdated");
 }
 
-pub(crate) async fn a_deleted_account_frees_its_name_phone_numbers_and_template_names(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_deleted_account_frees_its_name_phone_numbers_and_template_names(store: &Shared) {
     let by = Author::operator(noon(1));
     let first = NewAccount {
         phones: vec!["111".to_owned()],

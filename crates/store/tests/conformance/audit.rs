@@ -10,6 +10,7 @@ use galley_store::{
     RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError, StoredSecret, TemplateChange,
     UpstreamAction, UpstreamActionOutcome, WebhookChange,
 };
+use galley_test_macros::on_both_databases;
 use serde_json::{Value, json};
 
 use super::{
@@ -269,7 +270,8 @@ async fn call_for_endpoint(store: &Shared, method: &str, id: AccountId) {
     }
 }
 
-pub(crate) async fn every_change_of_accounts_credentials_and_endpoints_is_recorded(store: &Shared) {
+#[on_both_databases]
+async fn every_change_of_accounts_credentials_and_endpoints_is_recorded(store: &Shared) {
     let id = account(store, "mine").await;
     let mut recorded = BTreeSet::from([AuditKind::StoreMigrated.as_str().to_owned()]);
     for (method, kinds) in AUDITED {
@@ -314,7 +316,8 @@ fn methods_in(path: &Path, beginning: &str) -> BTreeSet<String> {
     source.split(beginning).skip(1).map(name).collect()
 }
 
-pub(crate) async fn an_entry_names_its_actor_and_contains_no_secret(store: &Shared) {
+#[on_both_databases]
+async fn an_entry_names_its_actor_and_contains_no_secret(store: &Shared) {
     let mine = account(store, "mine").await;
     let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
     let by = Author::token(boss, noon(6));
@@ -330,7 +333,8 @@ pub(crate) async fn an_entry_names_its_actor_and_contains_no_secret(store: &Shar
     assert_eq!(Value::Object(entry.details), expected);
 }
 
-pub(crate) async fn an_account_reads_only_its_own_entries_page_by_page(store: &Shared) {
+#[on_both_databases]
+async fn an_account_reads_only_its_own_entries_page_by_page(store: &Shared) {
     let (mine, theirs) = (account(store, "mine").await, account(store, "theirs").await);
     for number in 0..3 {
         store.add_phone(mine, &format!("1{number}"), author()).await.unwrap();
@@ -351,7 +355,8 @@ pub(crate) async fn an_account_reads_only_its_own_entries_page_by_page(store: &S
     assert!(store.audit_entries(None, u64::MAX, 10).await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Shared) {
+#[on_both_databases]
+async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Shared) {
     let mine = account(store, "mine").await;
     let writers: Vec<_> = (0..20)
         .map(|number| {
@@ -379,7 +384,8 @@ pub(crate) async fn a_reader_misses_no_entry_of_concurrent_changes(store: &Share
     assert_eq!(seen, 21, "the entry of the account and those of its phone numbers");
 }
 
-pub(crate) async fn tokens_change_an_account_a_limited_number_of_times_a_day(store: &Shared) {
+#[on_both_databases]
+async fn tokens_change_an_account_a_limited_number_of_times_a_day(store: &Shared) {
     let mine = account(store, "mine").await;
     let boss = added(store.add_credential(mine, token("boss"), author()).await.unwrap());
     let webhook = register(store, endpoint(mine)).await.id;
@@ -405,7 +411,8 @@ pub(crate) async fn tokens_change_an_account_a_limited_number_of_times_a_day(sto
     assert_eq!(revoked, RevokeTokenOutcome::Revoked, "a revocation is possible");
 }
 
-pub(crate) async fn a_change_without_effect_is_not_recorded(store: &Shared) {
+#[on_both_databases]
+async fn a_change_without_effect_is_not_recorded(store: &Shared) {
     let mine = account(store, "mine").await;
     let webhook = register(store, endpoint(mine)).await;
     let before = entries(store, None).await.len();
@@ -425,7 +432,8 @@ pub(crate) async fn a_change_without_effect_is_not_recorded(store: &Shared) {
     assert_eq!(entries(store, None).await.len(), before);
 }
 
-pub(crate) async fn a_refused_change_is_not_recorded(store: &Shared) {
+#[on_both_databases]
+async fn a_refused_change_is_not_recorded(store: &Shared) {
     let (mine, theirs) = (account(store, "mine").await, account(store, "theirs").await);
     store.add_phone(theirs, "1", author()).await.unwrap();
     let before = entries(store, None).await.len();

@@ -13,6 +13,7 @@ use galley_store::{
     Actor, ChangeOutcome, CreateOutcome, Decision, Event, NameConflict, NewTemplate,
     StoredTemplate, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{
     ACTOR, Shared, account, change, create, created, done, events, new, noon, template,
@@ -53,7 +54,8 @@ async fn event_summaries(
     events.iter().map(summary).collect()
 }
 
-pub(crate) async fn an_edit_creates_a_new_version_and_keeps_the_old_one(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_creates_a_new_version_and_keeps_the_old_one(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let now = edited(store, change(account, id), content("second")).await;
@@ -75,9 +77,8 @@ pub(crate) async fn an_edit_creates_a_new_version_and_keeps_the_old_one(store: &
     );
 }
 
-pub(crate) async fn a_category_change_has_its_own_event_and_stores_the_previous_category(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_category_change_has_its_own_event_and_stores_the_previous_category(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let now = edited(store, change(account, id), category(Category::Marketing)).await;
@@ -96,7 +97,8 @@ pub(crate) async fn a_category_change_has_its_own_event_and_stores_the_previous_
     );
 }
 
-pub(crate) async fn changing_a_locked_category_is_refused_and_changes_nothing(store: &Shared) {
+#[on_both_databases]
+async fn changing_a_locked_category_is_refused_and_changes_nothing(store: &Shared) {
     let account = account(store, "a").await;
     let mut locked = new(account, "hello");
     locked.template = fixed("hello");
@@ -120,7 +122,8 @@ fn fixed(name: &str) -> galley_domain::template::Template {
     Template::read(&Document::parse(document.as_bytes()).unwrap(), &V1).unwrap()
 }
 
-pub(crate) async fn restoring_a_version_creates_a_new_version(store: &Shared) {
+#[on_both_databases]
+async fn restoring_a_version_creates_a_new_version(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     edited(store, change(account, id), category(Category::Marketing)).await;
@@ -134,7 +137,8 @@ pub(crate) async fn restoring_a_version_creates_a_new_version(store: &Shared) {
     assert_eq!(store.template(account, id).await.unwrap(), Some(back.into()));
 }
 
-pub(crate) async fn a_change_that_expects_another_revision_is_refused(store: &Shared) {
+#[on_both_databases]
+async fn a_change_that_expects_another_revision_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let at = |revisions: &[u64]| TemplateChange {
@@ -168,7 +172,8 @@ async fn a_decision_on_another_version_is_refused(store: &Shared, account: Accou
     assert_eq!((approved.state.live_version(), approved.revision), (Some(2), 3));
 }
 
-pub(crate) async fn a_review_applies_the_transition_and_stores_its_reason(store: &Shared) {
+#[on_both_databases]
+async fn a_review_applies_the_transition_and_stores_its_reason(store: &Shared) {
     let account = account(store, "a").await;
     let pending = NewTemplate { review: Review::Manual, ..new(account, "hello") };
     let id = create(store, pending).await;
@@ -197,7 +202,8 @@ pub(crate) async fn a_review_applies_the_transition_and_stores_its_reason(store:
     assert_eq!(approved.revision, 4);
 }
 
-pub(crate) async fn an_invalid_transition_changes_nothing(store: &Shared) {
+#[on_both_databases]
+async fn an_invalid_transition_changes_nothing(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let before = store.template(account, id).await.unwrap();
@@ -209,7 +215,8 @@ pub(crate) async fn an_invalid_transition_changes_nothing(store: &Shared) {
     assert_eq!(event_summaries(store, account).await.len(), 1);
 }
 
-pub(crate) async fn a_hold_outlasts_edits_and_ends_when_it_is_lifted(store: &Shared) {
+#[on_both_databases]
+async fn a_hold_outlasts_edits_and_ends_when_it_is_lifted(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let paused = transitioned(store, change(account, id), Trigger::Pause).await;
@@ -223,7 +230,8 @@ pub(crate) async fn a_hold_outlasts_edits_and_ends_when_it_is_lifted(store: &Sha
     assert_eq!(store.template(account, id).await.unwrap(), Some(disabled.into()));
 }
 
-pub(crate) async fn deleting_a_template_frees_its_name_and_keeps_its_events(store: &Shared) {
+#[on_both_databases]
+async fn deleting_a_template_frees_its_name_and_keeps_its_events(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     edited(store, change(account, id), content("second")).await;
@@ -246,7 +254,8 @@ pub(crate) async fn deleting_a_template_frees_its_name_and_keeps_its_events(stor
     );
 }
 
-pub(crate) async fn an_account_cannot_read_or_change_templates_of_another(store: &Shared) {
+#[on_both_databases]
+async fn an_account_cannot_read_or_change_templates_of_another(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
     let before = store.template(mine, id).await.unwrap();
@@ -261,7 +270,8 @@ pub(crate) async fn an_account_cannot_read_or_change_templates_of_another(store:
     assert_eq!(event_summaries(store, theirs.account).await, []);
 }
 
-pub(crate) async fn versions_are_paged_newest_first(store: &Shared) {
+#[on_both_databases]
+async fn versions_are_paged_newest_first(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     for number in 2..=5 {
@@ -299,7 +309,8 @@ async fn race<A, B>(
     }
 }
 
-pub(crate) async fn one_of_many_concurrent_edits_of_a_revision_succeeds(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_edits_of_a_revision_succeeds(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let tasks: Vec<_> = (0..24)
@@ -324,7 +335,8 @@ pub(crate) async fn one_of_many_concurrent_edits_of_a_revision_succeeds(store: &
     assert_eq!(event_summaries(store, account).await.len(), 2);
 }
 
-pub(crate) async fn a_concurrent_review_and_edit_are_serialised(store: &Shared) {
+#[on_both_databases]
+async fn a_concurrent_review_and_edit_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let mut last = TemplateId::new(1).unwrap();
     let begin = async |round: u32| {
@@ -360,7 +372,8 @@ pub(crate) async fn a_concurrent_review_and_edit_are_serialised(store: &Shared) 
     assert!(last.get() > 1);
 }
 
-pub(crate) async fn a_decision_never_approves_a_concurrent_edit(store: &Shared) {
+#[on_both_databases]
+async fn a_decision_never_approves_a_concurrent_edit(store: &Shared) {
     let account = account(store, "a").await;
     let begin = async |round: u32| {
         let pending =
@@ -386,7 +399,8 @@ pub(crate) async fn a_decision_never_approves_a_concurrent_edit(store: &Shared) 
     race(100, begin, check).await;
 }
 
-pub(crate) async fn a_concurrent_deletion_and_edit_are_serialised(store: &Shared) {
+#[on_both_databases]
+async fn a_concurrent_deletion_and_edit_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let begin = async |round: u32| {
         let id = create(store, new(account, &format!("hello{round}"))).await;
@@ -409,7 +423,8 @@ pub(crate) async fn a_concurrent_deletion_and_edit_are_serialised(store: &Shared
     race(40, begin, check).await;
 }
 
-pub(crate) async fn a_concurrent_creation_and_deletion_of_a_name_are_serialised(store: &Shared) {
+#[on_both_databases]
+async fn a_concurrent_creation_and_deletion_of_a_name_are_serialised(store: &Shared) {
     let account = account(store, "a").await;
     let begin = async |round: u32| {
         let name = format!("hello{round}");

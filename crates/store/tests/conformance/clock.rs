@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use galley_store::ClockStatus;
+use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fixture::{Shared, noon};
@@ -15,7 +16,8 @@ async fn is_trusted(store: &Shared, now: Timestamp) -> bool {
     store.observe_clock(now).await.unwrap() == ClockStatus::Trusted
 }
 
-pub(crate) async fn a_jump_ahead_is_trusted_after_a_day_of_observations(store: &Shared) {
+#[on_both_databases]
+async fn a_jump_ahead_is_trusted_after_a_day_of_observations(store: &Shared) {
     assert!(is_trusted(store, noon(0)).await, "the first time that a new store sees");
     assert!(is_trusted(store, noon(HOUR)).await);
     let jumped = HOUR + 45 * DAY;
@@ -31,7 +33,8 @@ pub(crate) async fn a_jump_ahead_is_trusted_after_a_day_of_observations(store: &
     assert!(!is_trusted(store, noon(jumped + 26 * HOUR)).await, "a new jump");
 }
 
-pub(crate) async fn checking_the_clock_records_nothing(store: &Shared) {
+#[on_both_databases]
+async fn checking_the_clock_records_nothing(store: &Shared) {
     let check = async |at| store.check_clock(noon(at)).await.unwrap().unwrap();
     assert_eq!(check(45 * DAY).await, ClockStatus::Trusted, "a new store has no time yet");
     assert!(is_trusted(store, noon(0)).await);
@@ -41,7 +44,8 @@ pub(crate) async fn checking_the_clock_records_nothing(store: &Shared) {
     assert_eq!(check(HOUR).await, ClockStatus::Trusted);
 }
 
-pub(crate) async fn an_accepted_time_is_trusted(store: &Shared) {
+#[on_both_databases]
+async fn an_accepted_time_is_trusted(store: &Shared) {
     assert!(is_trusted(store, noon(0)).await);
     assert!(!is_trusted(store, noon(45 * DAY)).await);
     store.accept_clock(noon(45 * DAY + 1)).await.unwrap();
@@ -49,7 +53,8 @@ pub(crate) async fn an_accepted_time_is_trusted(store: &Shared) {
     assert!(!is_trusted(store, noon(47 * DAY)).await, "only this time was accepted");
 }
 
-pub(crate) async fn a_corrected_clock_is_trusted_and_the_jump_forgotten(store: &Shared) {
+#[on_both_databases]
+async fn a_corrected_clock_is_trusted_and_the_jump_forgotten(store: &Shared) {
     assert!(is_trusted(store, noon(0)).await);
     for hour in 0..20 {
         assert!(!is_trusted(store, noon(45 * DAY + hour * HOUR)).await);
@@ -60,7 +65,8 @@ pub(crate) async fn a_corrected_clock_is_trusted_and_the_jump_forgotten(store: &
     }
 }
 
-pub(crate) async fn concurrent_observations_of_a_new_store_are_all_trusted(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_observations_of_a_new_store_are_all_trusted(store: &Shared) {
     let observers: Vec<_> = (0..8)
         .map(|second| {
             let store = Arc::clone(store);
@@ -73,9 +79,8 @@ pub(crate) async fn concurrent_observations_of_a_new_store_are_all_trusted(store
     assert!(!is_trusted(store, noon(2 * HOUR)).await);
 }
 
-pub(crate) async fn an_instance_with_a_wrong_clock_is_not_trusted_beside_one_that_is_right(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn an_instance_with_a_wrong_clock_is_not_trusted_beside_one_that_is_right(store: &Shared) {
     for half_hour in 0..60 {
         let now = half_hour * 30 * MINUTE;
         assert!(is_trusted(store, noon(now)).await, "the right one after {half_hour} half hours");

@@ -5,6 +5,7 @@ use galley_store::{
     Actor, AddCredentialOutcome, Author, CredentialId, CredentialKind, IssueTokenOutcome,
     MAX_ACTIVE_TOKENS, NewCredential, NewTemplate, RotateCredentialOutcome, SecretHash,
 };
+use galley_test_macros::on_both_databases;
 use jiff::Timestamp;
 
 use super::fixture::{Shared, account, create, events, new, noon, secret};
@@ -23,7 +24,8 @@ pub(crate) fn issued(outcome: IssueTokenOutcome) -> CredentialId {
     }
 }
 
-pub(crate) async fn a_token_that_is_no_longer_valid_issues_none(store: &Shared) {
+#[on_both_databases]
+async fn a_token_that_is_no_longer_valid_issues_none(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let operator = Author::operator(noon(0));
     let boss = NewCredential { expires_at: Some(noon(9)), ..secret(CredentialKind::Token, "boss") };
@@ -45,7 +47,8 @@ pub(crate) async fn a_token_that_is_no_longer_valid_issues_none(store: &Shared) 
     assert_eq!(store.credentials(mine).await.unwrap().len(), 1, "none was added");
 }
 
-pub(crate) async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared) {
+#[on_both_databases]
+async fn a_credential_is_found_by_its_secret_and_kind(store: &Shared) {
     let account = account(store, "a").await;
     let token = NewCredential {
         scopes: Scopes::parse("read").unwrap(),
@@ -84,7 +87,8 @@ fn rotated(outcome: RotateCredentialOutcome) -> CredentialId {
     }
 }
 
-pub(crate) async fn rotating_a_credential_adds_one_and_expires_the_old_one(store: &Shared) {
+#[on_both_databases]
+async fn rotating_a_credential_adds_one_and_expires_the_old_one(store: &Shared) {
     let account = account(store, "a").await;
     let old = added(
         store
@@ -120,7 +124,8 @@ pub(crate) async fn rotating_a_credential_adds_one_and_expires_the_old_one(store
     assert_eq!(unknown.unwrap(), RotateCredentialOutcome::NotFound);
 }
 
-pub(crate) async fn a_rotated_credential_keeps_its_remaining_lifetime(store: &Shared) {
+#[on_both_databases]
+async fn a_rotated_credential_keeps_its_remaining_lifetime(store: &Shared) {
     let account = account(store, "a").await;
     let expiring =
         |text| NewCredential { expires_at: Some(noon(100)), ..secret(CredentialKind::Token, text) };
@@ -148,7 +153,8 @@ pub(crate) async fn a_rotated_credential_keeps_its_remaining_lifetime(store: &Sh
     );
 }
 
-pub(crate) async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &Shared) {
+#[on_both_databases]
+async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &Shared) {
     let account = account(store, "a").await;
     let expiring =
         NewCredential { expires_at: Some(noon(10)), ..secret(CredentialKind::Token, "e") };
@@ -174,7 +180,8 @@ pub(crate) async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &S
     assert_eq!(store.credentials(account).await.unwrap(), before, "nothing was written");
 }
 
-pub(crate) async fn a_credential_is_revoked_once(store: &Shared) {
+#[on_both_databases]
+async fn a_credential_is_revoked_once(store: &Shared) {
     let account = account(store, "a").await;
     let id = added(
         store
@@ -187,7 +194,8 @@ pub(crate) async fn a_credential_is_revoked_once(store: &Shared) {
     assert_eq!(store.credentials(account).await.unwrap()[0].revoked_at, Some(noon(3)));
 }
 
-pub(crate) async fn invalidating_changes_increase_the_credential_epoch(store: &Shared) {
+#[on_both_databases]
+async fn invalidating_changes_increase_the_credential_epoch(store: &Shared) {
     let account = account(store, "a").await;
     let key = secret(CredentialKind::Key, "k");
     let id = added(store.add_credential(account, key, Author::operator(noon(0))).await.unwrap());
@@ -208,7 +216,8 @@ pub(crate) async fn invalidating_changes_increase_the_credential_epoch(store: &S
     raised("enabling").await;
 }
 
-pub(crate) async fn additions_do_not_change_the_credential_epoch(store: &Shared) {
+#[on_both_databases]
+async fn additions_do_not_change_the_credential_epoch(store: &Shared) {
     let account = account(store, "a").await;
     let before = store.credential_epoch().await.unwrap();
     store.create_template(new(account, "hello")).await.unwrap();
@@ -218,7 +227,8 @@ pub(crate) async fn additions_do_not_change_the_credential_epoch(store: &Shared)
     assert_eq!(store.credential_epoch().await.unwrap(), before);
 }
 
-pub(crate) async fn a_credential_keeps_its_name_when_it_is_rotated(store: &Shared) {
+#[on_both_databases]
+async fn a_credential_keeps_its_name_when_it_is_rotated(store: &Shared) {
     let account = account(store, "a").await;
     let by = Author::operator(noon(0));
     let credential = |text, name: &str| NewCredential {
@@ -232,7 +242,8 @@ pub(crate) async fn a_credential_keeps_its_name_when_it_is_rotated(store: &Share
     assert_eq!(names.collect::<Vec<_>>(), ["nightly", "nightly", "hourly"]);
 }
 
-pub(crate) async fn the_latest_use_of_a_credential_is_recorded(store: &Shared) {
+#[on_both_databases]
+async fn the_latest_use_of_a_credential_is_recorded(store: &Shared) {
     let account = account(store, "a").await;
     let by = Author::operator(noon(0));
     let first = secret(CredentialKind::Token, "1");
@@ -256,7 +267,8 @@ pub(crate) async fn the_latest_use_of_a_credential_is_recorded(store: &Shared) {
     assert_eq!(store.credential_epoch().await.unwrap(), epoch, "caches stay valid");
 }
 
-pub(crate) async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
+#[on_both_databases]
+async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let hour = 3_600_000;
     let by = Author::operator(noon(hour));
@@ -284,7 +296,8 @@ pub(crate) async fn an_account_issues_tokens_up_to_the_maximum(store: &Shared) {
     added(store.add_credential(mine, beyond, by).await.unwrap());
 }
 
-pub(crate) async fn events_and_versions_show_the_present_name_of_a_token(store: &Shared) {
+#[on_both_databases]
+async fn events_and_versions_show_the_present_name_of_a_token(store: &Shared) {
     let account = account(store, "a").await;
     let by = Author::operator(noon(0));
     let importer =

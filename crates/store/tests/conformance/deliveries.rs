@@ -11,6 +11,7 @@ use galley_store::{
     Actor, Attempt, Author, DeliveryLease, DeliveryQuery, DueDelivery, EventSubject, NewWebhook,
     RecordAttemptOutcome, WebhookChange, WebhookKey,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{Shared, account, change, create, done, events, new, noon},
@@ -96,7 +97,8 @@ pub(crate) async fn statuses(
     all.iter().map(|it| (it.seq, it.status.as_str())).collect()
 }
 
-pub(crate) async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
+#[on_both_databases]
+async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
     let account = account(store, "a").await;
     create(store, new(account, "before")).await;
     let webhook = register(store, endpoint(account)).await;
@@ -117,7 +119,8 @@ pub(crate) async fn events_after_the_registration_are_delivered_in_order(store: 
     assert_eq!(nothing, DeliveryLease::NothingDue(None));
 }
 
-pub(crate) async fn only_subscribed_event_types_are_delivered(store: &Shared) {
+#[on_both_databases]
+async fn only_subscribed_event_types_are_delivered(store: &Shared) {
     let account = account(store, "a").await;
     let events = vec![EventType::Paused];
     let filtered = register(store, NewWebhook { events, ..endpoint(account) }).await.id;
@@ -144,7 +147,8 @@ pub(crate) async fn only_subscribed_event_types_are_delivered(store: &Shared) {
     assert_eq!(lease(store, all, 5_000).await.unwrap().event.seq, 1, "endpoints are independent");
 }
 
-pub(crate) async fn a_failing_event_delays_only_later_events_of_its_template(store: &Shared) {
+#[on_both_databases]
+async fn a_failing_event_delays_only_later_events_of_its_template(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     assert_eq!(first.event.seq, 1);
@@ -166,7 +170,8 @@ pub(crate) async fn a_failing_event_delays_only_later_events_of_its_template(sto
     assert!(all.values().all(|it| *it == "delivered"), "{all:?}");
 }
 
-pub(crate) async fn the_next_event_is_delivered_after_the_last_attempt_fails(store: &Shared) {
+#[on_both_databases]
+async fn the_next_event_is_delivered_after_the_last_attempt_fails(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let last = attempt(&first, 2_000, REFUSED, RetryDecision::Failed);
@@ -176,7 +181,8 @@ pub(crate) async fn the_next_event_is_delivered_after_the_last_attempt_fails(sto
     assert_eq!(all, [(1, "failed"), (2, "delivered"), (3, "delivered"), (4, "delivered")].into());
 }
 
-pub(crate) async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &Shared) {
+#[on_both_databases]
+async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &Shared) {
     let (_, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let second = lease(store, webhook, 2_000).await.unwrap();
@@ -200,7 +206,8 @@ pub(crate) async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &
     assert_eq!(deliver_all(store, webhook, after).await, [2, 3, 4]);
 }
 
-pub(crate) async fn concurrent_workers_lease_each_event_once(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_workers_lease_each_event_once(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
     for index in 0..100 {
@@ -223,7 +230,8 @@ pub(crate) async fn concurrent_workers_lease_each_event_once(store: &Shared) {
     assert_eq!(delivered, (1..=200).collect::<Vec<_>>());
 }
 
-pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
+#[on_both_databases]
+async fn retry_after_pauses_an_endpoint(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let reply = DeliveryOutcome::from_status(503, Some(Duration::from_secs(30)));
@@ -241,7 +249,8 @@ pub(crate) async fn retry_after_pauses_an_endpoint(store: &Shared) {
     assert_eq!((healthy.resting_until, healthy.failing_since), (None, None));
 }
 
-pub(crate) async fn a_requested_pause_outlasts_attempts_already_in_flight(store: &Shared) {
+#[on_both_databases]
+async fn a_requested_pause_outlasts_attempts_already_in_flight(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let (first, second) =
         (lease(store, webhook, 2_000).await.unwrap(), lease(store, webhook, 2_000).await.unwrap());
@@ -266,7 +275,8 @@ pub(crate) async fn a_requested_pause_outlasts_attempts_already_in_flight(store:
     );
 }
 
-pub(crate) async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Shared) {
+#[on_both_databases]
+async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Shared) {
     const DAY: i64 = 24 * 3_600_000;
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
@@ -282,7 +292,8 @@ pub(crate) async fn a_failure_after_a_long_pause_starts_a_new_streak(store: &Sha
     assert_eq!(failing.failing_since, Some(noon(30 * DAY)));
 }
 
-pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(store: &Shared) {
+#[on_both_databases]
+async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let url = Some("https://example.org/new".to_owned());
@@ -300,7 +311,8 @@ pub(crate) async fn a_result_from_a_previous_url_does_not_affect_the_endpoint(st
     assert_eq!(again.webhook.url, "https://example.org/new");
 }
 
-pub(crate) async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
     for index in 0..20 {
@@ -317,7 +329,8 @@ pub(crate) async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(
     assert!(one.is_some() && two.is_some(), "the endpoint has recovered");
 }
 
-pub(crate) async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let other = register(store, endpoint(account)).await.id;
     let first = lease(store, webhook, 2_000).await.unwrap();
@@ -347,7 +360,8 @@ pub(crate) async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &S
     assert_eq!(due.event, new_events[0], "other endpoints receive the event");
 }
 
-pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Shared) {
     const HOUR: i64 = 3_600_000;
     let (account, webhook, _) = two_templates(store).await;
     let mut at = 2_000;
@@ -368,7 +382,8 @@ pub(crate) async fn an_endpoint_that_fails_for_five_days_is_disabled(store: &Sha
     assert_eq!(new_events[0].reason.as_deref(), Some("failing"));
 }
 
-pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store: &Shared) {
+#[on_both_databases]
+async fn deliveries_are_listed_newest_first_by_status_and_page(store: &Shared) {
     let (account, webhook, [one, _]) = two_templates(store).await;
     let first = lease(store, webhook, 2_000).await.unwrap();
     let failed = Attempt {
@@ -407,7 +422,8 @@ pub(crate) async fn deliveries_are_listed_newest_first_by_status_and_page(store:
     assert_eq!(list(Some(DeliveryStatus::Failed), None, 10).await, []);
 }
 
-pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) {
+#[on_both_databases]
+async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let webhook = register(store, endpoint(mine)).await.id;
     let webhook_key = WebhookKey { account: mine, id: webhook };
@@ -429,7 +445,8 @@ pub(crate) async fn due_webhooks_lists_only_endpoints_with_work(store: &Shared) 
     assert_eq!(lease(store, webhook, 9_000).await, None);
 }
 
-pub(crate) async fn events_that_an_endpoint_still_needs_do_not_expire(store: &Shared) {
+#[on_both_databases]
+async fn events_that_an_endpoint_still_needs_do_not_expire(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     assert_eq!(
         store.delete_expired_events(noon(99_000)).await.unwrap(),

@@ -17,6 +17,7 @@ use galley_store::{
     DueSteps, EmulatedApp, EmulatorWork, MessageQuery, NewAccount, NewMessage, NewTemplate,
     NewUpload, SetReviewOutcome, StoredSecret, StoredTemplate, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -92,7 +93,8 @@ const TRUNCATE: &str = r#"{"call":"send","kind":"truncate","times":1}"#;
 
 pub(crate) const ALL_MESSAGES: MessageQuery = MessageQuery { before: None, limit: 1_000 };
 
-pub(crate) async fn an_emulator_account_keeps_its_kind_and_its_review(store: &Shared) {
+#[on_both_databases]
+async fn an_emulator_account_keeps_its_kind_and_its_review(store: &Shared) {
     let by = Author::operator(noon(1));
     for faithful in [false, true] {
         let id = emulator(store, &format!("{faithful}"), faithful).await;
@@ -112,7 +114,8 @@ pub(crate) async fn an_emulator_account_keeps_its_kind_and_its_review(store: &Sh
     assert_eq!((found.emulator, found.review), (None, Review::Auto));
 }
 
-pub(crate) async fn a_clock_runs_stands_and_never_moves_back(store: &Shared) {
+#[on_both_databases]
+async fn a_clock_runs_stands_and_never_moves_back(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     let clock = || async { store.emulator_clock(mine).await.unwrap().unwrap() };
     assert_eq!(clock().await.now(noon(5)), noon(5), "a new clock shows real time");
@@ -135,7 +138,8 @@ pub(crate) async fn a_clock_runs_stands_and_never_moves_back(store: &Shared) {
     assert_eq!(store.emulator_clock(other).await.unwrap(), Some(Clock::new(noon(0))));
 }
 
-pub(crate) async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: &Shared) {
+#[on_both_databases]
+async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: &Shared) {
     let id = account(store, "a").await;
     assert_eq!(store.emulator_clock(id).await.unwrap(), None);
     let changed = store.change_clock(id, ClockChange::Follow, noon(0)).await.unwrap();
@@ -155,7 +159,8 @@ pub(crate) async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: 
     assert_eq!(store.apply_due_steps(id, noon(0)).await.unwrap(), DueSteps::default());
 }
 
-pub(crate) async fn the_secret_and_the_override_of_an_app_change_independently(store: &Shared) {
+#[on_both_databases]
+async fn the_secret_and_the_override_of_an_app_change_independently(store: &Shared) {
     let ids = [emulator(store, "a", true).await, emulator(store, "b", true).await];
     let [mine, other] = ids;
     let url = "https://shop.example/hook".to_owned();
@@ -171,7 +176,8 @@ pub(crate) async fn the_secret_and_the_override_of_an_app_change_independently(s
     assert_eq!(store.emulated_app(other).await.unwrap(), EmulatedApp::default());
 }
 
-pub(crate) async fn deleting_an_emulator_account_deletes_what_only_it_has(store: &Shared) {
+#[on_both_databases]
+async fn deleting_an_emulator_account_deletes_what_only_it_has(store: &Shared) {
     let ids = [emulator(store, "a", true).await, emulator(store, "b", true).await];
     let [mine, other] = ids;
     let set = rules(r#"{"rules":[{"outcome":"pending","after":"1h"}]}"#);
@@ -202,7 +208,8 @@ pub(crate) async fn deleting_an_emulator_account_deletes_what_only_it_has(store:
     assert_eq!(due, EmulatorWork { now: vec![other], next_at: None });
 }
 
-pub(crate) async fn an_upload_keeps_its_time_on_the_clock_of_the_account(store: &Shared) {
+#[on_both_databases]
+async fn an_upload_keeps_its_time_on_the_clock_of_the_account(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let (file, at) = (*b"\x89PNG\r\n\x1a\n", noon(DAY));
     let emulated_at: Option<Timestamp> = Some(at);
@@ -217,7 +224,8 @@ pub(crate) async fn an_upload_keeps_its_time_on_the_clock_of_the_account(store: 
     }
 }
 
-pub(crate) async fn a_leased_delivery_says_whether_its_account_is_an_emulator(store: &Shared) {
+#[on_both_databases]
+async fn a_leased_delivery_says_whether_its_account_is_an_emulator(store: &Shared) {
     let accounts = [
         (account(store, "a").await, false),
         (emulator(store, "b", false).await, true),
@@ -231,7 +239,8 @@ pub(crate) async fn a_leased_delivery_says_whether_its_account_is_an_emulator(st
     }
 }
 
-pub(crate) async fn a_file_of_a_faithful_account_names_the_account(store: &Shared) {
+#[on_both_databases]
+async fn a_file_of_a_faithful_account_names_the_account(store: &Shared) {
     let file = *b"\x89PNG\r\n\x1a\n";
     let accounts = [
         (account(store, "normal").await, false),

@@ -12,6 +12,7 @@ use galley_store::{
     AccountLimits, Author, ChangeOutcome, CreateOutcome, DeleteOutcome, EmulatorWork, Limit,
     NewTemplate, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{DAY, HOUR, MINUTE, advance, emulator, rules, scripted, scripted_change, stored},
@@ -24,7 +25,8 @@ fn content(text: &str) -> Edit {
     Edit::Replace { content: Some(content), category: None }
 }
 
-pub(crate) async fn due_steps_of_a_template_come_before_a_change_of_it(store: &Shared) {
+#[on_both_databases]
+async fn due_steps_of_a_template_come_before_a_change_of_it(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let ids = [
         create(store, scripted(mine, "a_reject_10m", 0)).await,
@@ -54,7 +56,8 @@ pub(crate) async fn due_steps_of_a_template_come_before_a_change_of_it(store: &S
     );
 }
 
-pub(crate) async fn an_edit_replaces_the_script(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_replaces_the_script(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = create(store, scripted(mine, "order_pause_1h", 0)).await;
     let change = scripted_change(mine, id, 10 * MINUTE);
@@ -68,7 +71,8 @@ pub(crate) async fn an_edit_replaces_the_script(store: &Shared) {
     assert_eq!(stored(store, mine, id).await.state.status(), Status::Approved);
 }
 
-pub(crate) async fn a_pause_ends_in_spite_of_an_edit(store: &Shared) {
+#[on_both_databases]
+async fn a_pause_ends_in_spite_of_an_edit(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = create(store, scripted(mine, "order_pause", 0)).await;
     assert_eq!(stored(store, mine, id).await.state.status(), Status::Paused);
@@ -82,7 +86,8 @@ pub(crate) async fn a_pause_ends_in_spite_of_an_edit(store: &Shared) {
     assert_eq!(stored(store, mine, id).await.state.live_version(), Some(2));
 }
 
-pub(crate) async fn a_deleted_template_has_no_steps(store: &Shared) {
+#[on_both_databases]
+async fn a_deleted_template_has_no_steps(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let mut ids = Vec::new();
     for name in ["a_pending_1h", "b_pending_1h", "c_pending_1h"] {
@@ -107,7 +112,8 @@ pub(crate) async fn a_deleted_template_has_no_steps(store: &Shared) {
     assert_eq!(due, EmulatorWork { now: Vec::new(), next_at: None });
 }
 
-pub(crate) async fn quotas_count_on_the_clock_of_the_account(store: &Shared) {
+#[on_both_databases]
+async fn quotas_count_on_the_clock_of_the_account(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let limits = Some(AccountLimits { templates: 250 });
     store.set_account_limits(mine, limits, Author::operator(noon(0))).await.unwrap();
@@ -126,7 +132,8 @@ pub(crate) async fn quotas_count_on_the_clock_of_the_account(store: &Shared) {
     done(edit("third").await.unwrap());
 }
 
-pub(crate) async fn a_faithful_account_edits_in_place_and_no_pending_template(store: &Shared) {
+#[on_both_databases]
+async fn a_faithful_account_edits_in_place_and_no_pending_template(store: &Shared) {
     let mine = emulator(store, "a", true).await;
     let id = create(store, scripted(mine, "order_pause", 0)).await;
     let set = rules(r#"{"rules":[{"outcome":"pending","after":"1h"}]}"#);
@@ -155,7 +162,8 @@ pub(crate) async fn a_faithful_account_edits_in_place_and_no_pending_template(st
     }
 }
 
-pub(crate) async fn a_faithful_account_locks_the_name_of_an_approved_template(store: &Shared) {
+#[on_both_databases]
+async fn a_faithful_account_locks_the_name_of_an_approved_template(store: &Shared) {
     let mine = emulator(store, "a", true).await;
     let delete = |account, id, at| store.delete_template(scripted_change(account, id, at));
     let id = create(store, scripted(mine, "order", 0)).await;

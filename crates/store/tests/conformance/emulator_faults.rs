@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use galley_domain::emulator::faults::{Call, FaultEffect, MAX_FAULTS};
 use galley_store::CreateFaultOutcome;
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{emulator, fault},
@@ -13,9 +14,8 @@ use super::{
 const TWICE: &str = r#"{"call":"create","name":"a*","kind":"close_before","times":2}"#;
 const ONCE: &str = r#"{"call":"create","kind":"truncate","times":1}"#;
 
-pub(crate) async fn faults_strike_in_the_order_of_their_creation_until_they_are_spent(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn faults_strike_in_the_order_of_their_creation_until_they_are_spent(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     for (document, number) in [(TWICE, 1), (ONCE, 2)] {
         let created = store.create_fault(mine, fault(document), noon(5)).await.unwrap();
@@ -37,7 +37,8 @@ pub(crate) async fn faults_strike_in_the_order_of_their_creation_until_they_are_
     assert_eq!(matched, [2, 1], "faults that are spent are still listed");
 }
 
-pub(crate) async fn concurrent_calls_are_struck_as_often_as_a_fault_says(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_calls_are_struck_as_often_as_a_fault_says(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let times = r#"{"call":"send","kind":"truncate","times":7}"#;
     store.create_fault(mine, fault(times), noon(0)).await.unwrap();
@@ -54,7 +55,8 @@ pub(crate) async fn concurrent_calls_are_struck_as_often_as_a_fault_says(store: 
     assert_eq!(struck, 7);
 }
 
-pub(crate) async fn an_account_has_a_maximum_number_of_faults_and_deletes_them(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_a_maximum_number_of_faults_and_deletes_them(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     for _ in 0..MAX_FAULTS {
         let created = store.create_fault(mine, fault(ONCE), noon(0)).await.unwrap();
@@ -75,7 +77,8 @@ pub(crate) async fn an_account_has_a_maximum_number_of_faults_and_deletes_them(s
     assert_eq!(store.decide_fault(mine, Call::Create, Some("a")).await.unwrap(), None);
 }
 
-pub(crate) async fn a_new_fault_replaces_the_oldest_spent_one_if_there_is_no_room(store: &Shared) {
+#[on_both_databases]
+async fn a_new_fault_replaces_the_oldest_spent_one_if_there_is_no_room(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let create =
         async |document: &str| store.create_fault(mine, fault(document), noon(0)).await.unwrap();

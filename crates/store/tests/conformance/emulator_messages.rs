@@ -14,8 +14,10 @@ use super::{
     },
     fixture::{Shared, create, done, noon},
 };
+use galley_test_macros::on_both_databases;
 
-pub(crate) async fn a_message_reads_back_with_its_status_on_the_clock(store: &Shared) {
+#[on_both_databases]
+async fn a_message_reads_back_with_its_status_on_the_clock(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     advance(store, mine, HOUR, 0).await;
     let failing = NewMessage { failure: Some(131_026), callback_data: None, ..message(mine, 1) };
@@ -49,7 +51,8 @@ pub(crate) async fn a_message_reads_back_with_its_status_on_the_clock(store: &Sh
     assert_eq!(store.messages(other, ALL_MESSAGES, noon(2)).await.unwrap(), []);
 }
 
-pub(crate) async fn a_message_shows_its_template_also_after_the_deletion(store: &Shared) {
+#[on_both_databases]
+async fn a_message_shows_its_template_also_after_the_deletion(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = create(store, scripted(mine, "order", 0)).await;
     let new = NewMessage { template: id, ..message(mine, 1) };
@@ -73,7 +76,8 @@ pub(crate) async fn a_message_shows_its_template_also_after_the_deletion(store: 
     }
 }
 
-pub(crate) async fn messages_are_paged_newest_first(store: &Shared) {
+#[on_both_databases]
+async fn messages_are_paged_newest_first(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     for at in 0..5 {
         store.add_message(message(mine, at)).await.unwrap().unwrap();
@@ -89,7 +93,8 @@ pub(crate) async fn messages_are_paged_newest_first(store: &Shared) {
     assert_eq!(page(Some(0), 9).await, [0; 0]);
 }
 
-pub(crate) async fn concurrent_messages_are_numbered_in_the_order_of_their_times(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_messages_are_numbered_in_the_order_of_their_times(store: &Shared) {
     let accounts = [emulator(store, "a", false).await, emulator(store, "b", false).await];
     let tasks: Vec<_> = (0..60_i64)
         .map(|index| {
@@ -116,7 +121,8 @@ pub(crate) async fn concurrent_messages_are_numbered_in_the_order_of_their_times
     }
 }
 
-pub(crate) async fn an_account_keeps_its_newest_messages(store: &Shared) {
+#[on_both_databases]
+async fn an_account_keeps_its_newest_messages(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     store.add_message(message(other, 0)).await.unwrap().unwrap();
     for _ in 0..=MAX_KEPT / 200 {
@@ -137,7 +143,8 @@ pub(crate) async fn an_account_keeps_its_newest_messages(store: &Shared) {
     assert_eq!(store.messages(other, query, noon(0)).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn messages_expire_after_a_day_of_real_time(store: &Shared) {
+#[on_both_databases]
+async fn messages_expire_after_a_day_of_real_time(store: &Shared) {
     let accounts = [emulator(store, "a", false).await, emulator(store, "b", false).await];
     for account in accounts {
         for at in [0, 1, HOUR] {
@@ -160,7 +167,8 @@ pub(crate) async fn messages_expire_after_a_day_of_real_time(store: &Shared) {
     assert_eq!(numbers(mine, DAY + 1).await, [4, 3]);
 }
 
-pub(crate) async fn callback_data_may_contain_any_character(store: &Shared) {
+#[on_both_databases]
+async fn callback_data_may_contain_any_character(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let callback_data = Some("a\0b\u{7f}\u{fffe} 😀".to_owned());
     let new = NewMessage { callback_data, ..message(mine, 0) };

@@ -9,6 +9,7 @@ use galley_store::{
     Actor, CreateOutcome, DueSteps, EmulatorWork, Event, Idempotency, MAX_STEPS_PER_TRANSACTION,
     NewTemplate, UpsertOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{DAY, HOUR, MINUTE, advance, emulator, rules, scripted, scripted_change, stored},
@@ -32,7 +33,8 @@ pub(crate) async fn apply(store: &Shared, account: AccountId, at: i64) -> u64 {
     applied
 }
 
-pub(crate) async fn a_template_is_approved_at_once_and_its_creation_returns_that(store: &Shared) {
+#[on_both_databases]
+async fn a_template_is_approved_at_once_and_its_creation_returns_that(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let idempotency = Some(Idempotency { key: [1; 16], payload: [2; 8] });
     let new = NewTemplate { idempotency, ..scripted(mine, "order", 5) };
@@ -53,7 +55,8 @@ pub(crate) async fn a_template_is_approved_at_once_and_its_creation_returns_that
     assert_eq!(lines, ["template.created order 1 PENDING", "template.approved order 1 APPROVED"]);
 }
 
-pub(crate) async fn the_rules_of_an_account_decide_before_the_suffix(store: &Shared) {
+#[on_both_databases]
+async fn the_rules_of_an_account_decide_before_the_suffix(store: &Shared) {
     let (mine, other) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     let set = rules(r#"{"rules":[{"name":"a*","outcome":"reject","reason":"scam"}]}"#);
     assert!(store.set_review_rules(mine, set.clone()).await.unwrap());
@@ -70,7 +73,8 @@ pub(crate) async fn the_rules_of_an_account_decide_before_the_suffix(store: &Sha
     assert_eq!(pending.status, Status::Pending);
 }
 
-pub(crate) async fn a_step_is_applied_when_the_clock_reaches_its_time(store: &Shared) {
+#[on_both_databases]
+async fn a_step_is_applied_when_the_clock_reaches_its_time(store: &Shared) {
     let (runs, stands) = (emulator(store, "a", false).await, emulator(store, "b", false).await);
     let mut ids = Vec::new();
     for account in [runs, stands] {
@@ -99,7 +103,8 @@ pub(crate) async fn a_step_is_applied_when_the_clock_reaches_its_time(store: &Sh
     assert_eq!(due(DAY).await.unwrap(), EmulatorWork { now: Vec::new(), next_at: None });
 }
 
-pub(crate) async fn steps_are_applied_in_the_order_of_their_times_some_at_a_time(store: &Shared) {
+#[on_both_databases]
+async fn steps_are_applied_in_the_order_of_their_times_some_at_a_time(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let count = MAX_STEPS_PER_TRANSACTION + 5;
     for index in (1..=count).rev() {
@@ -117,7 +122,8 @@ pub(crate) async fn steps_are_applied_in_the_order_of_their_times_some_at_a_time
     assert_eq!(names, expected);
 }
 
-pub(crate) async fn a_category_is_announced_and_changes_a_day_later(store: &Shared) {
+#[on_both_databases]
+async fn a_category_is_announced_and_changes_a_day_later(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = create(store, scripted(mine, "order_to_authentication", 0)).await;
     let found = stored(store, mine, id).await;
@@ -153,7 +159,8 @@ async fn assert_integrity(store: &Shared) {
     assert!(findings.iter().all(|finding| finding.ok), "{findings:?}");
 }
 
-pub(crate) async fn a_quality_is_stored_and_outlasts_an_edit(store: &Shared) {
+#[on_both_databases]
+async fn a_quality_is_stored_and_outlasts_an_edit(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = create(store, scripted(mine, "order_quality_red", 0)).await;
     assert_eq!(stored(store, mine, id).await.quality, Quality::Red);
@@ -171,7 +178,8 @@ pub(crate) async fn a_quality_is_stored_and_outlasts_an_edit(store: &Shared) {
     assert_eq!((found.quality, found.announced_category), (Quality::Unknown, None));
 }
 
-pub(crate) async fn an_upsert_runs_the_script_of_each_template(store: &Shared) {
+#[on_both_databases]
+async fn an_upsert_runs_the_script_of_each_template(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let first = scripted(mine, "a_pause_1h", 0);
     let upsert = |at: i64, rejected: &str| {

@@ -11,6 +11,7 @@ use galley_store::{
     Author, DeliveryLease, DueStatus, NewMessage, NewWebhook, RecordStatusesOutcome,
     RetentionCursor, StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
 };
+use galley_test_macros::on_both_databases;
 use jiff::Timestamp;
 
 use super::{
@@ -61,7 +62,8 @@ async fn with_work(store: &Shared, at: i64) -> Vec<WebhookId> {
     found.iter().map(|it| it.id).collect()
 }
 
-pub(crate) async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared) {
+#[on_both_databases]
+async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     send(store, mine, 0, None).await;
@@ -92,7 +94,8 @@ pub(crate) async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared
     assert_eq!(with_work(store, DAY).await, [], "a failed message is never read");
 }
 
-pub(crate) async fn an_endpoint_from_the_start_gets_what_happened_before_it(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_from_the_start_gets_what_happened_before_it(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     create(store, scripted(mine, "hello", 0)).await;
     send(store, mine, 0, None).await;
@@ -109,7 +112,8 @@ pub(crate) async fn an_endpoint_from_the_start_gets_what_happened_before_it(stor
     }
 }
 
-pub(crate) async fn a_clock_that_stands_holds_statuses_back(store: &Shared) {
+#[on_both_databases]
+async fn a_clock_that_stands_holds_statuses_back(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     advance(store, mine, HOUR, 0).await;
@@ -122,7 +126,8 @@ pub(crate) async fn a_clock_that_stands_holds_statuses_back(store: &Shared) {
     assert_eq!(receive(store, id, 3).await.0, ["3601s 1 delivered", "3603s 1 read"]);
 }
 
-pub(crate) async fn a_lease_on_statuses_is_exclusive_until_it_ends(store: &Shared) {
+#[on_both_databases]
+async fn a_lease_on_statuses_is_exclusive_until_it_ends(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     send(store, mine, 0, None).await;
@@ -139,7 +144,8 @@ pub(crate) async fn a_lease_on_statuses_is_exclusive_until_it_ends(store: &Share
     assert_eq!(record(2 * MINUTE).await.unwrap(), RecordStatusesOutcome::LeaseLost);
 }
 
-pub(crate) async fn one_of_many_concurrent_workers_gets_the_statuses(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_workers_gets_the_statuses(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     send(store, mine, 0, None).await;
@@ -156,7 +162,8 @@ pub(crate) async fn one_of_many_concurrent_workers_gets_the_statuses(store: &Sha
     assert_eq!(leases, 1);
 }
 
-pub(crate) async fn an_endpoint_starts_with_messages_that_are_not_older(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_starts_with_messages_that_are_not_older(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     for at in [0, 1, 2] {
         send(store, mine, at, None).await;
@@ -170,7 +177,8 @@ pub(crate) async fn an_endpoint_starts_with_messages_that_are_not_older(store: &
     assert_eq!(receive(store, last, MINUTE).await.0, ["60s 4 sent"]);
 }
 
-pub(crate) async fn only_endpoints_in_metas_format_of_emulators_get_statuses(store: &Shared) {
+#[on_both_databases]
+async fn only_endpoints_in_metas_format_of_emulators_get_statuses(store: &Shared) {
     let (mine, normal) = (emulator(store, "a", false).await, account(store, "b").await);
     let faithful = emulator(store, "c", true).await;
     let whatsapp = registered(store, mine, 0).await.id;
@@ -197,7 +205,8 @@ pub(crate) async fn only_endpoints_in_metas_format_of_emulators_get_statuses(sto
     }
 }
 
-pub(crate) async fn the_statuses_of_a_deleted_endpoint_are_not_recorded(store: &Shared) {
+#[on_both_databases]
+async fn the_statuses_of_a_deleted_endpoint_are_not_recorded(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     send(store, mine, 0, None).await;
@@ -210,7 +219,8 @@ pub(crate) async fn the_statuses_of_a_deleted_endpoint_are_not_recorded(store: &
     assert_eq!(with_work(store, DAY).await, []);
 }
 
-pub(crate) async fn statuses_of_deleted_messages_are_passed_over(store: &Shared) {
+#[on_both_databases]
+async fn statuses_of_deleted_messages_are_passed_over(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let id = registered(store, mine, 0).await.id;
     send(store, mine, 0, None).await;
@@ -232,9 +242,8 @@ async fn set_disabled(store: &Shared, account: AccountId, id: WebhookId, disable
     store.change_webhook(account, id, change, by).await.unwrap().unwrap();
 }
 
-pub(crate) async fn an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages(store: &Shared) {
     let mine = emulator(store, "a", false).await;
     let again = registered(store, mine, 0).await.id;
     let late = registered(store, mine, 0).await.id;

@@ -10,10 +10,10 @@ use super::{
     fixture::{ACTOR, Shared, account, change, create, events, new, noon},
     webhooks::{endpoint, register},
 };
+use galley_test_macros::on_both_databases;
 
-pub(crate) async fn a_reader_gets_every_event_once_in_order_during_concurrent_writes(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_reader_gets_every_event_once_in_order_during_concurrent_writes(store: &Shared) {
     const WRITERS: usize = 8;
     const EACH: usize = 40;
     let account = account(store, "a").await;
@@ -54,7 +54,8 @@ pub(crate) async fn a_reader_gets_every_event_once_in_order_during_concurrent_wr
     }
 }
 
-pub(crate) async fn a_subscriber_is_notified_only_of_its_accounts_events(store: &Shared) {
+#[on_both_databases]
+async fn a_subscriber_is_notified_only_of_its_accounts_events(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let (mut my_notifications, mut any) =
         (store.event_notifier().subscribe(mine), store.event_notifier().subscribe_all());
@@ -72,7 +73,8 @@ pub(crate) async fn a_subscriber_is_notified_only_of_its_accounts_events(store: 
     assert!(!my_notifications.has_changed().unwrap(), "there are no new events");
 }
 
-pub(crate) async fn expired_events_are_deleted_and_reported_to_late_readers(store: &Shared) {
+#[on_both_databases]
+async fn expired_events_are_deleted_and_reported_to_late_readers(store: &Shared) {
     let account = account(store, "a").await;
     for index in 0..6 {
         let at = noon(index * 1_000);
@@ -94,7 +96,8 @@ pub(crate) async fn expired_events_are_deleted_and_reported_to_late_readers(stor
     assert_eq!(events(store, account, 6, 9).await[0].seq, 7, "numbers are never reused");
 }
 
-pub(crate) async fn a_cursor_ahead_of_the_newest_event_is_reported(store: &Shared) {
+#[on_both_databases]
+async fn a_cursor_ahead_of_the_newest_event_is_reported(store: &Shared) {
     let account = account(store, "a").await;
     assert_eq!(store.events(account, Some(0), 9).await.unwrap(), Feed::Events(Vec::new()));
     assert_eq!(store.events(account, Some(1), 9).await.unwrap(), Feed::CursorAhead(0));
@@ -103,7 +106,8 @@ pub(crate) async fn a_cursor_ahead_of_the_newest_event_is_reported(store: &Share
     assert_eq!(store.events(account, Some(7), 9).await.unwrap(), Feed::CursorAhead(1));
 }
 
-pub(crate) async fn events_keep_the_trace_of_their_request(store: &Shared) {
+#[on_both_databases]
+async fn events_keep_the_trace_of_their_request(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;
     let trace = |digit: &str| {

@@ -23,12 +23,12 @@ use jiff::Timestamp;
 /// A store that concurrent tasks can share.
 pub(crate) type Shared = Arc<Store>;
 
-/// Like [`fresh_sqlite`], for cases that run on both databases.
-pub(crate) fn ready_sqlite() -> impl Future<Output = (Shared, tempfile::TempDir)> {
-    std::future::ready(fresh_sqlite())
+/// A store in a new file. Only PostgreSQL waits.
+pub(crate) fn fresh_sqlite() -> impl Future<Output = (Shared, tempfile::TempDir)> {
+    std::future::ready(new_sqlite())
 }
 
-pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
+pub(crate) fn new_sqlite() -> (Shared, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store =
         SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap();
@@ -38,8 +38,10 @@ pub(crate) fn fresh_sqlite() -> (Shared, tempfile::TempDir) {
 /// A store in a new database. The test server is temporary, so nothing deletes the database.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_postgres() -> (Shared, ()) {
+    static MIGRATED: tokio::sync::OnceCell<String> = tokio::sync::OnceCell::const_new();
+    let migrated = MIGRATED.get_or_init(migrated_database).await;
     // The cases are not about time: on a busy machine, connections take long to open.
-    let address = format!("{}&connect_timeout=5", fresh_database().await);
+    let address = format!("{}&connect_timeout=5", new_database(migrated).await);
     let acquire_timeout = Duration::from_secs(30);
     let options = PostgresOptions { acquire_timeout, ..PostgresOptions::default() };
     (open_with(&address, &options).await, ())
@@ -48,16 +50,39 @@ pub(crate) async fn fresh_postgres() -> (Shared, ()) {
 /// Creates an empty database and returns its address.
 #[cfg(feature = "postgres-suite")]
 pub(crate) async fn fresh_database() -> String {
+    new_database("template1").await
+}
+
+/// Creates a database with the schema; returns its name.
+#[cfg(feature = "postgres-suite")]
+async fn migrated_database() -> String {
+    let address = fresh_database().await;
+    drop(open_postgres(&address).await);
+    let name = super::one_database::database_name(&address).to_owned();
+    // A database with connections cannot be copied.
+    let close = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = $1";
+    client(&server()).await.execute(close, &[&name]).await.unwrap();
+    name
+}
+
+/// Copies a database and returns the address of the copy.
+#[cfg(feature = "postgres-suite")]
+async fn new_database(template: &str) -> String {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    #[expect(clippy::disallowed_methods, reason = "the environment names the test server")]
-    let server = std::env::var("GALLEY_TEST_POSTGRES")
-        .expect("GALLEY_TEST_POSTGRES is the address of a test server");
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("galley_{}_{count}", std::process::id());
-    let client = client(&server).await;
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+    client(&server()).await.batch_execute(&create).await.unwrap();
+    let server = server();
     let (before, after) = server.rsplit_once("/postgres").unwrap();
     format!("{before}/{name}{after}")
+}
+
+#[cfg(feature = "postgres-suite")]
+fn server() -> String {
+    #[expect(clippy::disallowed_methods, reason = "the environment names the test server")]
+    std::env::var("GALLEY_TEST_POSTGRES")
+        .expect("GALLEY_TEST_POSTGRES is the address of a test server")
 }
 
 /// Opens a store in an existing database.

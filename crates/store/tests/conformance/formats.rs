@@ -9,6 +9,7 @@ use galley_store::{
     Author, CreateWebhookOutcome, DeliveryLease, EventSubject, NewTemplate, NewWebhook, Replay,
     ReplayOutcome, Webhook,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     deliveries::{deliver, deliver_all, lease, statuses},
@@ -21,7 +22,8 @@ async fn whatsapp(store: &Shared) -> Webhook {
     register(store, NewWebhook { format: Format::Whatsapp, ..endpoint(account) }).await
 }
 
-pub(crate) async fn events_that_a_format_excludes_are_not_delivered(store: &Shared) {
+#[on_both_databases]
+async fn events_that_a_format_excludes_are_not_delivered(store: &Shared) {
     let webhook = whatsapp(store).await;
     assert_eq!((webhook.format, webhook.subscribed), (Format::Whatsapp, false));
     let account = webhook.account;
@@ -52,7 +54,8 @@ pub(crate) async fn events_that_a_format_excludes_are_not_delivered(store: &Shar
     );
 }
 
-pub(crate) async fn a_leased_edit_includes_the_version_it_created(store: &Shared) {
+#[on_both_databases]
+async fn a_leased_edit_includes_the_version_it_created(store: &Shared) {
     let webhook = whatsapp(store).await;
     let account = webhook.account;
     let galley = register(store, endpoint(account)).await;
@@ -91,7 +94,8 @@ pub(crate) async fn a_leased_edit_includes_the_version_it_created(store: &Shared
     }
 }
 
-pub(crate) async fn an_account_has_one_subscribed_endpoint(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_one_subscribed_endpoint(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let subscribed =
         |account| NewWebhook { subscribed: true, format: Format::Whatsapp, ..endpoint(account) };

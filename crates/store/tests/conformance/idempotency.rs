@@ -1,14 +1,14 @@
 //! Cases about idempotency keys.
 
 use galley_store::{CreateOutcome, NewTemplate, RetentionCursor};
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{Shared, account, create_concurrently, events, new, noon, with_key};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-pub(crate) async fn a_repeated_creation_returns_the_first_outcome_and_creates_nothing(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_repeated_creation_returns_the_first_outcome_and_creates_nothing(store: &Shared) {
     let account = account(store, "a").await;
     let CreateOutcome::Created(first) =
         store.create_template(with_key(account, "hello", 1, 1)).await.unwrap()
@@ -22,7 +22,8 @@ pub(crate) async fn a_repeated_creation_returns_the_first_outcome_and_creates_no
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn a_key_with_a_different_payload_is_refused(store: &Shared) {
+#[on_both_databases]
+async fn a_key_with_a_different_payload_is_refused(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
     let other = store.create_template(with_key(account, "other", 1, 2)).await.unwrap();
@@ -30,7 +31,8 @@ pub(crate) async fn a_key_with_a_different_payload_is_refused(store: &Shared) {
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn concurrent_identical_requests_create_one_template(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_identical_requests_create_one_template(store: &Shared) {
     let account = account(store, "a").await;
     let outcomes = create_concurrently(store, vec![with_key(account, "hello", 1, 1); 32]).await;
     let created = outcomes.iter().find_map(|it| match it {
@@ -43,7 +45,8 @@ pub(crate) async fn concurrent_identical_requests_create_one_template(store: &Sh
     assert_eq!(events(store, account, 0, 10).await.len(), 1);
 }
 
-pub(crate) async fn a_refused_creation_stores_no_record(store: &Shared) {
+#[on_both_databases]
+async fn a_refused_creation_stores_no_record(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(new(account, "hello")).await.unwrap();
     let refused = store.create_template(with_key(account, "hello", 1, 1)).await.unwrap();
@@ -53,7 +56,8 @@ pub(crate) async fn a_refused_creation_stores_no_record(store: &Shared) {
     assert!(matches!(other, CreateOutcome::Created(_)), "the key is still unused: {other:?}");
 }
 
-pub(crate) async fn a_record_expires_after_a_day_and_is_deleted(store: &Shared) {
+#[on_both_databases]
+async fn a_record_expires_after_a_day_and_is_deleted(store: &Shared) {
     let account = account(store, "a").await;
     store.create_template(with_key(account, "old", 1, 1)).await.unwrap();
     let young = NewTemplate { at: noon(DAY / 2), ..with_key(account, "young", 2, 2) };
@@ -68,7 +72,8 @@ pub(crate) async fn a_record_expires_after_a_day_and_is_deleted(store: &Shared) 
     assert!(matches!(store.create_template(renewed).await.unwrap(), CreateOutcome::Created(_)));
 }
 
-pub(crate) async fn equal_keys_of_two_accounts_do_not_collide(store: &Shared) {
+#[on_both_databases]
+async fn equal_keys_of_two_accounts_do_not_collide(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     store.create_template(with_key(mine, "mine", 1, 1)).await.unwrap();
     assert_eq!(store.idempotency_record(theirs, [1; 16], noon(0)).await.unwrap(), None);

@@ -9,6 +9,7 @@ use galley_store::{
     AccountLimits, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, Limit, NameConflict,
     NewAccount, NewTemplate, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{
     Shared, account, change, create, create_concurrently, created, done, events, new, new_account,
@@ -50,7 +51,8 @@ async fn edit_at(store: &Shared, account: AccountId, id: TemplateId, plus: i64) 
     store.edit_template(change, edit).await.unwrap()
 }
 
-pub(crate) async fn account_limits_can_be_set_and_removed(store: &Shared) {
+#[on_both_databases]
+async fn account_limits_can_be_set_and_removed(store: &Shared) {
     let id = account(store, "a").await;
     assert_eq!(store.account(id).await.unwrap().unwrap().limits, None);
     let epoch = store.credential_epoch().await.unwrap();
@@ -65,7 +67,8 @@ pub(crate) async fn account_limits_can_be_set_and_removed(store: &Shared) {
     assert_eq!(AccountLimits::default().templates, 250);
 }
 
-pub(crate) async fn an_account_can_begin_with_limits(store: &Shared) {
+#[on_both_databases]
+async fn an_account_can_begin_with_limits(store: &Shared) {
     let limits = Some(AccountLimits { templates: 1 });
     let new_account = NewAccount { limits, ..new_account("a") };
     let created_account = store.create_account(new_account).await.unwrap();
@@ -78,7 +81,8 @@ pub(crate) async fn an_account_can_begin_with_limits(store: &Shared) {
     assert_eq!(create_at(store, id, "second", 0).await, refused);
 }
 
-pub(crate) async fn an_account_creates_at_most_a_hundred_templates_an_hour(store: &Shared) {
+#[on_both_databases]
+async fn an_account_creates_at_most_a_hundred_templates_an_hour(store: &Shared) {
     let (mine, theirs) = (limited(store, "a", 250).await, limited(store, "b", 250).await);
     for index in 0..100 {
         created(create_at(store, mine, &format!("t{index}"), index).await);
@@ -101,7 +105,8 @@ pub(crate) async fn an_account_creates_at_most_a_hundred_templates_an_hour(store
     created(create_at(store, mine, "another", HOUR + 1).await);
 }
 
-pub(crate) async fn concurrent_creations_do_not_exceed_the_limit(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_creations_do_not_exceed_the_limit(store: &Shared) {
     let account = limited(store, "a", 250).await;
     let templates = (0..130).map(|index| new(account, &format!("t{index}"))).collect();
     let outcomes = create_concurrently(store, templates).await;
@@ -111,7 +116,8 @@ pub(crate) async fn concurrent_creations_do_not_exceed_the_limit(store: &Shared)
     assert_eq!(events(store, account, 0, 1_000).await.len(), 100);
 }
 
-pub(crate) async fn an_account_has_at_most_as_many_templates_as_its_limit(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_at_most_as_many_templates_as_its_limit(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     // Templates created before the limit was set count; each language counts as one.
     let first = create(store, translation(mine, "hello", "en_US", Category::Utility)).await;
@@ -142,7 +148,8 @@ pub(crate) async fn an_account_has_at_most_as_many_templates_as_its_limit(store:
     create(store, new(mine, "next")).await;
 }
 
-pub(crate) async fn an_idempotent_replay_succeeds_at_the_limit(store: &Shared) {
+#[on_both_databases]
+async fn an_idempotent_replay_succeeds_at_the_limit(store: &Shared) {
     let account = limited(store, "a", 1).await;
     let created_template =
         created(store.create_template(with_key(account, "hello", 1, 1)).await.unwrap());
@@ -153,9 +160,8 @@ pub(crate) async fn an_idempotent_replay_succeeds_at_the_limit(store: &Shared) {
     assert_eq!(store.idempotency_record(account, [2; 16], noon(0)).await.unwrap(), None);
 }
 
-pub(crate) async fn an_approved_template_is_edited_at_most_once_a_day_and_ten_times_a_month(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn an_approved_template_is_edited_at_most_once_a_day_and_ten_times_a_month(store: &Shared) {
     let account = limited(store, "a", 250).await;
     let id = create(store, new(account, "hello")).await;
     let other = create(store, new(account, "other")).await;
@@ -180,7 +186,8 @@ pub(crate) async fn an_approved_template_is_edited_at_most_once_a_day_and_ten_ti
     done(edit_at(store, account, id, 31 * DAY).await);
 }
 
-pub(crate) async fn only_edits_of_approved_templates_of_limited_accounts_count(store: &Shared) {
+#[on_both_databases]
+async fn only_edits_of_approved_templates_of_limited_accounts_count(store: &Shared) {
     let (mine, free) = (limited(store, "a", 250).await, account(store, "b").await);
     // Edits of a pending, paused or rejected template do not count.
     let pending = NewTemplate { review: Review::Manual, ..new(mine, "hello") };

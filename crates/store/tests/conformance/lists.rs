@@ -7,6 +7,7 @@ use galley_domain::{
     template::{Review, Status, Template, edit::Edit, lifecycle::Trigger, search_terms},
 };
 use galley_store::{ListQuery, NameFilter, NewTemplate, TemplateChange};
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{Shared, account, change, create, done, new, noon};
 
@@ -64,7 +65,8 @@ pub(crate) async fn thirty(store: &Shared, account: AccountId) -> Vec<TemplateId
     ids
 }
 
-pub(crate) async fn a_list_contains_each_template_once_newest_first(store: &Shared) {
+#[on_both_databases]
+async fn a_list_contains_each_template_once_newest_first(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     assert_eq!(store.list(all(mine)).await.unwrap().templates, []);
     let ids = thirty(store, mine).await;
@@ -80,7 +82,8 @@ pub(crate) async fn a_list_contains_each_template_once_newest_first(store: &Shar
     assert_eq!(Some(&page.templates[0]), store.template(mine, ids[0]).await.unwrap().as_deref());
 }
 
-pub(crate) async fn filters_work_alone_and_combined(store: &Shared) {
+#[on_both_databases]
+async fn filters_work_alone_and_combined(store: &Shared) {
     let account = account(store, "a").await;
     thirty(store, account).await;
     let all_templates = store.list(all(account)).await.unwrap().templates;
@@ -110,7 +113,8 @@ pub(crate) async fn filters_work_alone_and_combined(store: &Shared) {
     }
 }
 
-pub(crate) async fn a_unique_key_matches_only_in_its_account(store: &Shared) {
+#[on_both_databases]
+async fn a_unique_key_matches_only_in_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, new(mine, "hello")).await;
     let named = |account, name: &str| ListQuery {
@@ -126,7 +130,8 @@ pub(crate) async fn a_unique_key_matches_only_in_its_account(store: &Shared) {
     assert_eq!(names(store, pending).await, [""; 0]);
 }
 
-pub(crate) async fn a_list_reflects_every_change_immediately(store: &Shared) {
+#[on_both_databases]
+async fn a_list_reflects_every_change_immediately(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let paused = ListQuery { statuses: vec![Status::Paused], ..all(account) };
@@ -144,7 +149,8 @@ pub(crate) async fn a_list_reflects_every_change_immediately(store: &Shared) {
     assert_eq!(names(store, all(account)).await, [""; 0]);
 }
 
-pub(crate) async fn pages_stay_consistent_during_creations_and_deletions(store: &Shared) {
+#[on_both_databases]
+async fn pages_stay_consistent_during_creations_and_deletions(store: &Shared) {
     let account = account(store, "a").await;
     let ids = thirty(store, account).await;
     let first = store.list(ListQuery { limit: 10, ..all(account) }).await.unwrap();
@@ -159,7 +165,8 @@ pub(crate) async fn pages_stay_consistent_during_creations_and_deletions(store: 
     assert_eq!(rest, expected);
 }
 
-pub(crate) async fn a_list_is_filtered_by_phone_number_and_last_change(store: &Shared) {
+#[on_both_databases]
+async fn a_list_is_filtered_by_phone_number_and_last_change(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let phones = [Some("111"), Some("222"), None];
     for index in 0..12 {
@@ -232,7 +239,8 @@ pub(crate) fn search(account: AccountId, q: &str) -> ListQuery {
     ListQuery { words: search_terms::terms(q), ..all(account) }
 }
 
-pub(crate) async fn search_terms_match_word_prefixes_in_name_and_texts(store: &Shared) {
+#[on_both_databases]
+async fn search_terms_match_word_prefixes_in_name_and_texts(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     create(
         store,
@@ -260,7 +268,8 @@ pub(crate) async fn search_terms_match_word_prefixes_in_name_and_texts(store: &S
     assert_eq!(names(store, search(theirs, "order")).await, ["order_theirs"]);
 }
 
-pub(crate) async fn a_search_supports_filters_and_pages(store: &Shared) {
+#[on_both_databases]
+async fn a_search_supports_filters_and_pages(store: &Shared) {
     let account = account(store, "a").await;
     for index in 0..120 {
         let language = ["en_US", "pt_BR"][index % 2];
@@ -281,7 +290,8 @@ pub(crate) async fn a_search_supports_filters_and_pages(store: &Shared) {
     assert_eq!(read_all(store, query).await, expected);
 }
 
-pub(crate) async fn a_search_reflects_edits_transitions_and_deletions(store: &Shared) {
+#[on_both_databases]
+async fn a_search_reflects_edits_transitions_and_deletions(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, template_with(account, "one", "en_US", "UTILITY", "before")).await;
     let other = create(store, template_with(account, "two", "en_US", "UTILITY", "before")).await;

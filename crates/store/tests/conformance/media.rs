@@ -10,6 +10,7 @@ use galley_store::{
     AppendOutcome, Author, Media, NewTemplate, NewUpload, RetentionCursor, TranslationGroup,
     UPLOAD_CHUNK_BYTES,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{Shared, account, change, create, done, new, noon},
@@ -57,7 +58,8 @@ async fn delete_expired(store: &Shared, at: i64) -> usize {
     deleted.deleted_uploads
 }
 
-pub(crate) async fn an_unreferenced_file_expires_after_a_week(store: &Shared) {
+#[on_both_databases]
+async fn an_unreferenced_file_expires_after_a_week(store: &Shared) {
     let account = account(store, "a").await;
     let length = 20 * UPLOAD_CHUNK_BYTES;
     for letter in ['a', 'b', 'c', 'd'] {
@@ -96,7 +98,8 @@ pub(crate) async fn an_unreferenced_file_expires_after_a_week(store: &Shared) {
     assert_integrity(store).await;
 }
 
-pub(crate) async fn a_template_can_reference_only_files_of_its_account(store: &Shared) {
+#[on_both_databases]
+async fn a_template_can_reference_only_files_of_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     upload_file(store, mine, 'a', 100).await;
     begin(store, NewUpload { handle: handle('u'), ..upload(mine, "u", 100) }).await;
@@ -120,7 +123,8 @@ pub(crate) async fn a_template_can_reference_only_files_of_its_account(store: &S
     assert_eq!(delete_expired(store, 8 * DAY).await, 2);
 }
 
-pub(crate) async fn files_of_a_disabled_account_are_not_served(store: &Shared) {
+#[on_both_databases]
+async fn files_of_a_disabled_account_are_not_served(store: &Shared) {
     let account = account(store, "a").await;
     upload_file(store, account, 'a', 100).await;
     store.set_account_disabled(account, true, Author::operator(noon(6))).await.unwrap();
@@ -129,7 +133,8 @@ pub(crate) async fn files_of_a_disabled_account_are_not_served(store: &Shared) {
     assert!(store.media(&handle('a')).await.unwrap().is_some());
 }
 
-pub(crate) async fn an_unreferenced_upload_can_be_cancelled(store: &Shared) {
+#[on_both_databases]
+async fn an_unreferenced_upload_can_be_cancelled(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let file = png(20 * UPLOAD_CHUNK_BYTES);
     begin(store, upload(mine, "u1", file.len())).await;
@@ -154,7 +159,8 @@ pub(crate) async fn an_unreferenced_upload_can_be_cancelled(store: &Shared) {
     assert_integrity(store).await;
 }
 
-pub(crate) async fn a_file_that_is_not_of_the_declared_type_is_deleted(store: &Shared) {
+#[on_both_databases]
+async fn a_file_that_is_not_of_the_declared_type_is_deleted(store: &Shared) {
     let account = account(store, "a").await;
     let file = png(3 * UPLOAD_CHUNK_BYTES);
     for (id, declared, bytes, sniffed) in [

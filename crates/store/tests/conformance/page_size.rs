@@ -11,6 +11,7 @@ use super::{
     fixture::{Shared, account, change, create, done, noon, translation},
     lists::{all, search, update_index},
 };
+use galley_test_macros::on_both_databases;
 
 const MAX_BYTES: usize = 1_024 * 1_024;
 
@@ -74,9 +75,8 @@ async fn page_sizes(store: &Shared, query: ListQuery) -> Vec<Vec<usize>> {
     sizes
 }
 
-pub(crate) async fn a_page_of_large_templates_ends_before_its_content_exceeds_a_mebibyte(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_page_of_large_templates_ends_before_its_content_exceeds_a_mebibyte(store: &Shared) {
     const KIB: usize = 1_024;
     let account = account(store, "a").await;
     let sizes = [256 * KIB, 300 * KIB, 2 * MAX_BYTES, 100, 512 * KIB, 512 * KIB, 100, MAX_BYTES];
@@ -105,7 +105,8 @@ pub(crate) async fn a_page_of_large_templates_ends_before_its_content_exceeds_a_
     }
 }
 
-pub(crate) async fn templates_that_do_not_match_take_no_space_on_a_page(store: &Shared) {
+#[on_both_databases]
+async fn templates_that_do_not_match_take_no_space_on_a_page(store: &Shared) {
     let account = account(store, "a").await;
     let ids = with_sizes(store, account, &[MAX_BYTES; 5]).await;
     let other = Edit::Replace {

@@ -9,6 +9,7 @@ use galley_store::{
     AppendOutcome, LanguageSummary, ListOrder, ListQuery, NameFilter, NewTemplate, Page,
     StoredTemplate, TemplateChange, TranslationGroup,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{Shared, account, change, create, done, new, noon, translation},
@@ -61,7 +62,8 @@ async fn read_in_order(store: &Shared, query: ListQuery, expected: &[TemplateId]
     assert_eq!(backwards, expected, "{query:?}");
 }
 
-pub(crate) async fn a_list_reads_the_same_forwards_and_backwards(store: &Shared) {
+#[on_both_databases]
+async fn a_list_reads_the_same_forwards_and_backwards(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     read_both_ways(store, all(mine)).await;
     thirty(store, mine).await;
@@ -97,7 +99,8 @@ async fn thirty_of_a_name(store: &Shared, account: AccountId) {
     }
 }
 
-pub(crate) async fn a_cursor_stays_valid_after_its_template_is_deleted(store: &Shared) {
+#[on_both_databases]
+async fn a_cursor_stays_valid_after_its_template_is_deleted(store: &Shared) {
     let account = account(store, "a").await;
     let all_ids = thirty(store, account).await;
     for gone in [0, 15, 29] {
@@ -135,7 +138,8 @@ async fn transition(store: &Shared, change: TemplateChange, trigger: Trigger) {
     done(store.review_template(change, trigger, None).await.unwrap());
 }
 
-pub(crate) async fn a_list_of_templates_that_await_review_includes_paused_ones(store: &Shared) {
+#[on_both_databases]
+async fn a_list_of_templates_that_await_review_includes_paused_ones(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let pending = |account: AccountId, name: &str| NewTemplate {
         review: Review::Manual,
@@ -185,7 +189,8 @@ pub(crate) async fn a_list_of_templates_that_await_review_includes_paused_ones(s
     assert_eq!(names(store, waiting).await, ["edited", "first"]);
 }
 
-pub(crate) async fn the_languages_of_several_names_say_which_match_a_list(store: &Shared) {
+#[on_both_databases]
+async fn the_languages_of_several_names_say_which_match_a_list(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     for (name, language) in [("x", "en_US"), ("y", "en_US"), ("x", "de_DE"), ("z", "en_US")] {
         create(store, translation(mine, name, language, Utility)).await;
@@ -210,7 +215,8 @@ pub(crate) async fn the_languages_of_several_names_say_which_match_a_list(store:
     assert_eq!(store.languages(all(mine), Vec::new()).await.unwrap(), []);
 }
 
-pub(crate) async fn a_filter_with_several_values_matches_any_of_them(store: &Shared) {
+#[on_both_databases]
+async fn a_filter_with_several_values_matches_any_of_them(store: &Shared) {
     let account = account(store, "a").await;
     thirty(store, account).await;
     create(store, template_with(account, "t30", "de_DE", "UTILITY", "b")).await;
@@ -246,7 +252,8 @@ pub(crate) async fn a_filter_with_several_values_matches_any_of_them(store: &Sha
     }
 }
 
-pub(crate) async fn a_translation_group_is_listed_only_in_its_account(store: &Shared) {
+#[on_both_databases]
+async fn a_translation_group_is_listed_only_in_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let mut created_ids = Vec::new();
     for language in ["en_US", "de_DE", "pt_BR"] {
@@ -275,7 +282,8 @@ pub(crate) async fn a_translation_group_is_listed_only_in_its_account(store: &Sh
     assert_eq!(store.count_templates(foreign).await.unwrap(), 0);
 }
 
-pub(crate) async fn a_count_does_not_depend_on_the_cursor(store: &Shared) {
+#[on_both_databases]
+async fn a_count_does_not_depend_on_the_cursor(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_ids = thirty(store, mine).await;
     create(store, new(theirs, "theirs")).await;
@@ -297,7 +305,8 @@ pub(crate) async fn a_count_does_not_depend_on_the_cursor(store: &Shared) {
     assert_eq!(count(ListQuery { account: theirs, ..by_key }).await, 0);
 }
 
-pub(crate) async fn impossible_values_match_nothing_and_cause_no_error(store: &Shared) {
+#[on_both_databases]
+async fn impossible_values_match_nothing_and_cause_no_error(store: &Shared) {
     let account = account(store, "a").await;
     let ids = thirty(store, account).await;
     update_index(store).await;

@@ -11,6 +11,7 @@ use galley_store::{
     AccountQuotas, AddPhoneOutcome, Author, ChangeOutcome, CreateOutcome, Limit, MAX_VERSIONS,
     NewTemplate, Quota, TemplateChange, UpsertOutcome, VERSION_OVERHEAD_BYTES,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{
@@ -20,7 +21,8 @@ use super::{
     uploads::assert_integrity,
 };
 
-pub(crate) async fn account_quotas_can_be_set_and_removed(store: &Shared) {
+#[on_both_databases]
+async fn account_quotas_can_be_set_and_removed(store: &Shared) {
     let (id, other) = (account(store, "a").await, account(store, "b").await);
     assert_eq!(store.account(id).await.unwrap().unwrap().quotas, AccountQuotas::default());
     let epoch = store.credential_epoch().await.unwrap();
@@ -66,9 +68,8 @@ fn edit(text: &str) -> Edit {
     Edit::Replace { content: Some(content(text)), category: None }
 }
 
-pub(crate) async fn a_version_beyond_the_stored_bytes_is_refused_and_writes_nothing(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_version_beyond_the_stored_bytes_is_refused_and_writes_nothing(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let one = bytes(template("one").content());
     set_stored_bytes(store, mine, 2 * one).await;
@@ -99,7 +100,8 @@ pub(crate) async fn a_version_beyond_the_stored_bytes_is_refused_and_writes_noth
     assert_integrity(store).await;
 }
 
-pub(crate) async fn concurrent_creations_do_not_exceed_the_stored_bytes(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_creations_do_not_exceed_the_stored_bytes(store: &Shared) {
     let account = account(store, "a").await;
     let one = bytes(template("t00").content());
     set_stored_bytes(store, account, 10 * one).await;
@@ -164,7 +166,8 @@ async fn write_at_random(
     }
 }
 
-pub(crate) async fn stored_bytes_agree_with_the_rows_after_random_writes(store: &Shared) {
+#[on_both_databases]
+async fn stored_bytes_agree_with_the_rows_after_random_writes(store: &Shared) {
     let accounts = [account(store, "a").await, account(store, "b").await];
     set_stored_bytes(store, accounts[1], 40_000).await;
     let mut numbers = Numbers(17);
@@ -181,7 +184,8 @@ pub(crate) async fn stored_bytes_agree_with_the_rows_after_random_writes(store: 
     assert!(used(store, accounts[1]).await <= 40_000);
 }
 
-pub(crate) async fn an_edit_deletes_versions_beyond_the_newest_hundred(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_deletes_versions_beyond_the_newest_hundred(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let edited = async |text: &str| {
@@ -211,7 +215,8 @@ pub(crate) async fn an_edit_deletes_versions_beyond_the_newest_hundred(store: &S
     assert_integrity(store).await;
 }
 
-pub(crate) async fn an_edit_at_the_quota_succeeds_if_it_deletes_an_older_version(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_at_the_quota_succeeds_if_it_deletes_an_older_version(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, new(account, "hello")).await;
     let auto = TemplateChange { review: Review::Auto, ..change(account, id) };
@@ -224,7 +229,8 @@ pub(crate) async fn an_edit_at_the_quota_succeeds_if_it_deletes_an_older_version
     assert!(matches!(refused, ChangeOutcome::Limited(Limit::StoredBytes { .. })), "{refused:?}");
 }
 
-pub(crate) async fn a_deleted_template_frees_its_bytes_when_its_events_expire(store: &Shared) {
+#[on_both_databases]
+async fn a_deleted_template_frees_its_bytes_when_its_events_expire(store: &Shared) {
     let account = account(store, "a").await;
     let one = bytes(template("hello").content());
     let (id, other) =
@@ -238,7 +244,8 @@ pub(crate) async fn a_deleted_template_frees_its_bytes_when_its_events_expire(st
     assert_integrity(store).await;
 }
 
-pub(crate) async fn a_large_deleted_template_is_purged_in_parts(store: &Shared) {
+#[on_both_databases]
+async fn a_large_deleted_template_is_purged_in_parts(store: &Shared) {
     const MIB: u64 = 1 << 20;
     let account = account(store, "a").await;
     let other = create(store, new(account, "other")).await;
@@ -261,7 +268,8 @@ pub(crate) async fn a_large_deleted_template_is_purged_in_parts(store: &Shared) 
     assert!(store.template(account, other).await.unwrap().is_some());
 }
 
-pub(crate) async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Shared) {
+#[on_both_databases]
+async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let claim = async |account, phone: &str| {
         store.claim_phone(account, phone, Some(2), Author::operator(noon(0))).await.unwrap()
@@ -280,7 +288,8 @@ pub(crate) async fn an_account_claims_phone_numbers_up_to_its_maximum(store: &Sh
     assert_eq!(unlimited, AddPhoneOutcome::Added);
 }
 
-pub(crate) async fn concurrent_claims_do_not_exceed_the_maximum(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_claims_do_not_exceed_the_maximum(store: &Shared) {
     let account = account(store, "a").await;
     let claim = |phone: u32| {
         let store = Arc::clone(store);
@@ -298,7 +307,8 @@ pub(crate) async fn concurrent_claims_do_not_exceed_the_maximum(store: &Shared) 
     assert_eq!(store.phones(account).await.unwrap().len(), 5);
 }
 
-pub(crate) async fn a_removed_phone_number_is_free_and_its_templates_stay(store: &Shared) {
+#[on_both_databases]
+async fn a_removed_phone_number_is_free_and_its_templates_stay(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     store.add_phone(mine, "15550001111", Author::operator(noon(0))).await.unwrap();
     let id = create(store, new(mine, "hello")).await;

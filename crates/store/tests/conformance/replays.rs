@@ -8,10 +8,12 @@ use super::{
     fixture::{Shared, account, create, new, noon},
     webhooks::{endpoint, register},
 };
+use galley_test_macros::on_both_databases;
 
 const NONE: [u64; 0] = [];
 
-pub(crate) async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shared) {
+#[on_both_databases]
+async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     assert_eq!(deliver_all(store, webhook, 2_000).await, [1, 2, 3, 4]);
     let replay = |what| store.replay(account, webhook, what, noon(3_000));
@@ -34,7 +36,8 @@ pub(crate) async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shar
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(2));
 }
 
-pub(crate) async fn a_replay_since_a_time_tolerates_clock_skew(store: &Shared) {
+#[on_both_databases]
+async fn a_replay_since_a_time_tolerates_clock_skew(store: &Shared) {
     const MINUTE: i64 = 60_000;
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await.id;

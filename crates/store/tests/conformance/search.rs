@@ -10,6 +10,7 @@ use super::{
     fixture::{Shared, account, change, create, done, new, noon},
     lists::{all, names, search, template_with, update_index},
 };
+use galley_test_macros::on_both_databases;
 
 /// Indexes what the account has committed, as a search does that waits for it. Returns the number
 /// of steps.
@@ -29,7 +30,8 @@ async fn unindexed(store: &Shared, query: ListQuery) -> Option<Unindexed> {
     store.list(query).await.unwrap().unindexed
 }
 
-pub(crate) async fn a_search_reports_what_is_not_indexed_and_finds_it_after_a_step(store: &Shared) {
+#[on_both_databases]
+async fn a_search_reports_what_is_not_indexed_and_finds_it_after_a_step(store: &Shared) {
     let mine = account(store, "a").await;
     assert_eq!(unindexed(store, search(mine, "any")).await, None, "there are no writes");
     let written =
@@ -56,7 +58,8 @@ pub(crate) async fn a_search_reports_what_is_not_indexed_and_finds_it_after_a_st
     assert_eq!(unindexed(store, search(mine, "after")).await, None);
 }
 
-pub(crate) async fn only_a_search_that_uses_the_index_reports_what_is_not_indexed(store: &Shared) {
+#[on_both_databases]
+async fn only_a_search_that_uses_the_index_reports_what_is_not_indexed(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     create(store, new(mine, "mine")).await;
     update_index(store).await;
@@ -70,7 +73,8 @@ pub(crate) async fn only_a_search_that_uses_the_index_reports_what_is_not_indexe
     assert_eq!(names(store, named).await, ["theirs"]);
 }
 
-pub(crate) async fn an_account_is_indexed_ahead_of_the_backlog_of_others(store: &Shared) {
+#[on_both_databases]
+async fn an_account_is_indexed_ahead_of_the_backlog_of_others(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     // The first run scans all templates of all accounts.
     update_index(store).await;
@@ -87,7 +91,8 @@ pub(crate) async fn an_account_is_indexed_ahead_of_the_backlog_of_others(store: 
     assert_eq!((done.processed, done.has_more), (0, false));
 }
 
-pub(crate) async fn a_search_does_not_wait_for_later_writes(store: &Shared) {
+#[on_both_databases]
+async fn a_search_does_not_wait_for_later_writes(store: &Shared) {
     let account = account(store, "a").await;
     create(store, new(account, "first")).await;
     catch_up(store, account).await;
@@ -95,7 +100,8 @@ pub(crate) async fn a_search_does_not_wait_for_later_writes(store: &Shared) {
     assert_eq!(store.index_account(account, 1).await.unwrap(), IndexStep::CaughtUp);
 }
 
-pub(crate) async fn a_search_ignores_accents(store: &Shared) {
+#[on_both_databases]
+async fn a_search_ignores_accents(store: &Shared) {
     let account = account(store, "a").await;
     for (name, body) in [
         ("Pâques", "un œuf"),

@@ -12,11 +12,8 @@ use galley_store::{
     IssueTokenOutcome, MAX_SESSIONS_PER_TOKEN, NewConsoleLink, NewCredential, NewSession,
     NewTemplate, RedeemLinkOutcome, RetentionCursor, SecretHash, Session, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 
-pub(crate) use self::four_eyes::{
-    a_rotated_token_is_the_same_person, text_of_an_unknown_author_needs_an_operator,
-    unchanged_text_keeps_its_authors_under_four_eyes,
-};
 use super::fixture::{ACTOR, Shared, account, change, create, new, noon, secret};
 
 const HOUR: i64 = 3_600_000;
@@ -42,7 +39,8 @@ async fn session(store: &Shared, hash: SecretHash, at: i64) -> Option<Session> {
     store.session(hash, noon(at)).await.unwrap()
 }
 
-pub(crate) async fn a_session_reads_back_until_it_ends(store: &Shared) {
+#[on_both_databases]
+async fn a_session_reads_back_until_it_ends(store: &Shared) {
     let mine = account(store, "mine").await;
     let credential = token(store, mine, "t").await;
     let (first, second) =
@@ -62,7 +60,8 @@ pub(crate) async fn a_session_reads_back_until_it_ends(store: &Shared) {
     assert!(session(store, second, 5).await.is_some(), "the other one stays");
 }
 
-pub(crate) async fn a_session_expires_when_it_is_idle_and_at_its_end(store: &Shared) {
+#[on_both_databases]
+async fn a_session_expires_when_it_is_idle_and_at_its_end(store: &Shared) {
     let mine = account(store, "mine").await;
     let credential = token(store, mine, "t").await;
     let hash = start(store, credential, "s", 0).await;
@@ -79,7 +78,8 @@ pub(crate) async fn a_session_expires_when_it_is_idle_and_at_its_end(store: &Sha
     assert_eq!(session(store, hash, 12 * HOUR).await, None, "ended");
 }
 
-pub(crate) async fn a_token_has_a_maximum_number_of_sessions(store: &Shared) {
+#[on_both_databases]
+async fn a_token_has_a_maximum_number_of_sessions(store: &Shared) {
     let mine = account(store, "mine").await;
     let (first, other) = (token(store, mine, "t").await, token(store, mine, "u").await);
     let others = start(store, other, "other", 0).await;
@@ -94,7 +94,8 @@ pub(crate) async fn a_token_has_a_maximum_number_of_sessions(store: &Shared) {
     }
 }
 
-pub(crate) async fn expired_sessions_and_links_are_deleted(store: &Shared) {
+#[on_both_databases]
+async fn expired_sessions_and_links_are_deleted(store: &Shared) {
     let mine = account(store, "mine").await;
     let credential = token(store, mine, "t").await;
     let idle = start(store, credential, "idle", 0).await;
@@ -122,7 +123,8 @@ async fn redeem(store: &Shared, link: &str, number: u32, at: i64) -> RedeemLinkO
     store.redeem_console_link(SecretHash::of(link), token, session, noon(at)).await.unwrap()
 }
 
-pub(crate) async fn a_link_starts_one_session_with_its_scopes(store: &Shared) {
+#[on_both_databases]
+async fn a_link_starts_one_session_with_its_scopes(store: &Shared) {
     let mine = account(store, "mine").await;
     assert!(store.create_console_link(link(mine, "l"), Author::operator(noon(0))).await.unwrap());
     let nowhere = NewConsoleLink { account: AccountId::new(999).unwrap(), ..link(mine, "m") };
@@ -143,7 +145,8 @@ pub(crate) async fn a_link_starts_one_session_with_its_scopes(store: &Shared) {
     assert_eq!((token.expires_at, found.expires_at), (Some(end), end));
 }
 
-pub(crate) async fn one_of_many_concurrent_uses_of_a_link_succeeds(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_uses_of_a_link_succeeds(store: &Shared) {
     let mine = account(store, "mine").await;
     store.create_console_link(link(mine, "l"), Author::operator(noon(0))).await.unwrap();
     let uses: Vec<_> = (0..20)
@@ -160,7 +163,8 @@ pub(crate) async fn one_of_many_concurrent_uses_of_a_link_succeeds(store: &Share
     assert_eq!(store.credentials(mine).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn an_expired_link_or_one_of_a_disabled_account_starts_none(store: &Shared) {
+#[on_both_databases]
+async fn an_expired_link_or_one_of_a_disabled_account_starts_none(store: &Shared) {
     let mine = account(store, "mine").await;
     let operator = Author::operator(noon(0));
     store.create_console_link(link(mine, "l"), operator).await.unwrap();
@@ -182,7 +186,8 @@ async fn decide(
     store.review_template(change, trigger, None).await.unwrap()
 }
 
-pub(crate) async fn a_version_is_not_decided_on_by_its_author_under_four_eyes(store: &Shared) {
+#[on_both_databases]
+async fn a_version_is_not_decided_on_by_its_author_under_four_eyes(store: &Shared) {
     let mine = account(store, "mine").await;
     let operator = Author::operator(noon(0));
     let (author, other) = (ACTOR, Actor::Token(CredentialId(8)));
@@ -216,7 +221,8 @@ pub(crate) async fn a_version_is_not_decided_on_by_its_author_under_four_eyes(st
     assert!(matches!(approved, ChangeOutcome::Done(_)), "{approved:?}");
 }
 
-pub(crate) async fn under_four_eyes_tokens_issue_no_tokens(store: &Shared) {
+#[on_both_databases]
+async fn under_four_eyes_tokens_issue_no_tokens(store: &Shared) {
     let mine = account(store, "mine").await;
     let operator = Author::operator(noon(0));
     let boss = token(store, mine, "boss").await;

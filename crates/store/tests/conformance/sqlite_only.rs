@@ -12,8 +12,8 @@ use galley_store::{
 use super::{
     emulator_statuses::assert_two_handles_send_each_status_once_in_order,
     fixture::{
-        Shared, account, change, create, create_concurrently, done, events, fresh_sqlite, new,
-        noon, template_subject,
+        Shared, account, change, create, create_concurrently, done, events, new, new_sqlite, noon,
+        template_subject,
     },
     lists::{names, search, update_index},
     uploads::{QUOTA, append, assert_integrity, begin, png, upload},
@@ -76,7 +76,7 @@ async fn a_reopened_store_contains_all_acknowledged_writes() {
 
 #[tokio::test]
 async fn a_backup_taken_between_writes_is_complete() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     store.create_template(new(account, "before")).await.unwrap();
     let copy = dir.path().join("copy.db");
@@ -107,7 +107,7 @@ async fn a_backup_taken_between_writes_is_complete() {
 
 #[tokio::test]
 async fn two_processes_can_write_to_one_file() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     let second: Arc<Store> = Arc::new(
         SqliteStore::open(&dir.path().join("galley.db"), &SqliteOptions::default()).unwrap().into(),
@@ -162,7 +162,7 @@ async fn the_wal_restarts_although_there_are_always_readers() {
 
 #[tokio::test]
 async fn commits_of_another_process_become_visible() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "hello")).await;
     let second = open(&dir.path().join("galley.db"));
@@ -177,7 +177,7 @@ async fn commits_of_another_process_become_visible() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_read_after_an_acknowledged_edit_sees_it_under_concurrent_reads() {
-    let (store, _dir) = fresh_sqlite();
+    let (store, _dir) = new_sqlite();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "hello")).await;
     let is_finished = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -289,7 +289,7 @@ async fn a_search_index_with_former_terms_is_rebuilt_and_reports_what_is_missing
 
 #[tokio::test]
 async fn a_search_index_that_is_ahead_of_a_restored_store_is_rebuilt() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     create(&store, new(account, "stored")).await;
     let copy = dir.path().join("copy.db");
@@ -317,7 +317,7 @@ fn query_number(dir: &tempfile::TempDir, query: &str) -> usize {
 
 #[tokio::test]
 async fn an_upload_is_stored_in_few_chunks_of_limited_size() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     let length = 40_000 + 3 * UPLOAD_CHUNK_BYTES;
     let new = NewUpload {
@@ -349,7 +349,7 @@ async fn an_upload_is_stored_in_few_chunks_of_limited_size() {
 
 #[tokio::test]
 async fn the_doctor_checks_media_bytes() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     for (id, length) in [("complete", 5_000), ("unfinished", 9_000)] {
         begin(&store, upload(account, id, length)).await;
@@ -366,7 +366,7 @@ async fn the_doctor_checks_media_bytes() {
 
 #[tokio::test]
 async fn an_interrupted_count_of_stored_bytes_is_repeated() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     let id = create(&store, new(account, "one")).await;
     done(store.edit_template(change(account, id), body_edit(1)).await.unwrap());
@@ -388,7 +388,7 @@ async fn an_interrupted_count_of_stored_bytes_is_repeated() {
 
 #[tokio::test]
 async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let (unlimited, limited) = (account(&store, "a").await, account(&store, "b").await);
     store
         .set_account_limits(limited, Some(AccountLimits::VERIFIED), Author::operator(noon(0)))
@@ -409,7 +409,7 @@ async fn rate_counters_exist_only_for_accounts_with_limits_and_are_pruned() {
 
 #[tokio::test]
 async fn a_claim_beyond_the_maximum_queues_no_write() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     let claim = async |phone: &str| {
         store.claim_phone(account, phone, Some(1), Author::operator(noon(0))).await

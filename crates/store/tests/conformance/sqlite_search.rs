@@ -4,7 +4,7 @@
 use galley_store::{ListQuery, NewTemplate};
 
 use super::{
-    fixture::{account, create, fresh_sqlite, noon},
+    fixture::{account, create, new_sqlite, noon},
     lists::{names, search, template_with, update_index},
 };
 
@@ -13,7 +13,7 @@ const MAX_WORDS: usize = 512;
 
 #[tokio::test]
 async fn a_long_term_stands_for_its_first_words_and_a_short_one_for_all() {
-    let (store, _dir) = fresh_sqlite();
+    let (store, _dir) = new_sqlite();
     let account = account(&store, "a").await;
     // Forty words in a template; the last template has the term itself.
     let words = MAX_WORDS + 40;
@@ -35,7 +35,7 @@ async fn a_long_term_stands_for_its_first_words_and_a_short_one_for_all() {
 
 #[tokio::test]
 async fn a_search_reads_the_content_only_of_templates_that_match_its_filters() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let account = account(&store, "a").await;
     for (name, at) in [("old", noon(0)), ("new", noon(1_000))] {
         let new = template_with(account, name, "en_US", "UTILITY", "word");

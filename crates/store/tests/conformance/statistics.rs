@@ -8,6 +8,7 @@ use galley_store::{
     Author, ConnectionChange, DegradedReason, NewTemplate, ReviewStatistics, SearchStatistics,
     StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange, WebhookStatistics,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     deliveries::{deliver, fail, lease},
@@ -23,7 +24,8 @@ async fn statistics(store: &Shared) -> StoreStatistics {
     store.statistics().await.unwrap()
 }
 
-pub(crate) async fn pending_reviews_are_counted_with_the_time_of_the_oldest(store: &Shared) {
+#[on_both_databases]
+async fn pending_reviews_are_counted_with_the_time_of_the_oldest(store: &Shared) {
     let reviews = async || statistics(store).await.reviews;
     assert_eq!(reviews().await, ReviewStatistics::default(), "there is no account");
     let (one, other) = (account(store, "a").await, account(store, "b").await);
@@ -52,7 +54,8 @@ pub(crate) async fn pending_reviews_are_counted_with_the_time_of_the_oldest(stor
     assert_eq!(reviews().await, ReviewStatistics::default(), "its templates cannot be reviewed");
 }
 
-pub(crate) async fn the_oldest_review_is_found_behind_many_of_another_language(store: &Shared) {
+#[on_both_databases]
+async fn the_oldest_review_is_found_behind_many_of_another_language(store: &Shared) {
     let account = account(store, "a").await;
     let pending = |name: &str, language, at| {
         let template = template_with(account, name, language, "UTILITY", "Hello!");
@@ -65,9 +68,8 @@ pub(crate) async fn the_oldest_review_is_found_behind_many_of_another_language(s
     assert_eq!(reviews, ReviewStatistics { pending: 151, oldest: Some(noon(10)) });
 }
 
-pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_received(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn endpoints_are_counted_by_state_with_what_they_have_not_received(store: &Shared) {
     let webhooks = async || statistics(store).await.webhooks;
     let account = account(store, "a").await;
     let (healthy, failing) =
@@ -114,7 +116,8 @@ pub(crate) async fn endpoints_are_counted_by_state_with_what_they_have_not_recei
     assert_eq!(webhooks().await, off, "nothing is delivered for a disabled account");
 }
 
-pub(crate) async fn events_that_are_not_indexed_are_counted_until_they_are(store: &Shared) {
+#[on_both_databases]
+async fn events_that_are_not_indexed_are_counted_until_they_are(store: &Shared) {
     let search = async || statistics(store).await.search;
     assert_eq!(search().await, SearchStatistics::default());
     let (one, other) = (account(store, "a").await, account(store, "b").await);
@@ -131,7 +134,8 @@ pub(crate) async fn events_that_are_not_indexed_are_counted_until_they_are(store
     assert_eq!(search().await, SearchStatistics::default());
 }
 
-pub(crate) async fn a_store_reports_its_size(store: &Shared) {
+#[on_both_databases]
+async fn a_store_reports_its_size(store: &Shared) {
     let StoreStatistics { part_sizes, free_disk_bytes, .. } = statistics(store).await;
     assert_eq!(part_sizes[0].0, "database");
     // With SQLite, the first rows may still be in the WAL.
@@ -139,7 +143,8 @@ pub(crate) async fn a_store_reports_its_size(store: &Shared) {
     assert!(free_disk_bytes.is_none_or(|free| free > 0));
 }
 
-pub(crate) async fn batches_commits_and_pools_are_counted(store: &Shared) {
+#[on_both_databases]
+async fn batches_commits_and_pools_are_counted(store: &Shared) {
     let before = store.activity();
     assert!(before.max_queued_writes > 0);
     let account = account(store, "a").await;
@@ -162,7 +167,8 @@ pub(crate) async fn batches_commits_and_pools_are_counted(store: &Shared) {
     }
 }
 
-pub(crate) async fn connections_are_counted_by_state_with_their_oldest_work(store: &Shared) {
+#[on_both_databases]
+async fn connections_are_counted_by_state_with_their_oldest_work(store: &Shared) {
     let upstream = async || statistics(store).await.upstream;
     assert_eq!(upstream().await, UpstreamStatistics::default());
     let first = connected(store, "a").await;

@@ -8,9 +8,7 @@ use galley_store::{
     StoreError, sqlite::SqliteOptions,
 };
 
-use super::fixture::{
-    Shared, account, create, events, fresh_sqlite, new, new_account, noon, secret,
-};
+use super::fixture::{Shared, account, create, events, new, new_account, new_sqlite, noon, secret};
 
 /// Checks that reads, writes and the readiness check fail because the files are gone.
 async fn assert_refuses_everything(store: &Shared) {
@@ -28,7 +26,7 @@ async fn assert_refuses_everything(store: &Shared) {
 
 #[tokio::test]
 async fn a_deleted_store_acknowledges_nothing_until_it_is_put_back() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let (path, aside) = (dir.path().join("galley.db"), dir.path().join("aside"));
     let account = account(&store, "a").await;
     let before = create(&store, new(account, "before")).await;
@@ -52,11 +50,11 @@ async fn a_deleted_store_acknowledges_nothing_until_it_is_put_back() {
 
 #[tokio::test]
 async fn a_replaced_store_is_neither_written_to_nor_damaged() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let path = dir.path().join("galley.db");
     let first = account(&store, "a").await;
     create(&store, new(first, "first")).await;
-    let (other, other_dir) = fresh_sqlite();
+    let (other, other_dir) = new_sqlite();
     let second = account(&other, "b").await;
     create(&other, new(second, "second")).await;
     drop(other);
@@ -72,7 +70,7 @@ async fn a_replaced_store_is_neither_written_to_nor_damaged() {
 
 #[tokio::test]
 async fn a_store_that_was_replaced_continues_when_it_is_back() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let (path, aside) = (dir.path().join("galley.db"), dir.path().join("aside"));
     let account = account(&store, "a").await;
     let before = create(&store, new(account, "before")).await;
@@ -91,7 +89,7 @@ async fn a_store_that_was_replaced_continues_when_it_is_back() {
 
 #[tokio::test]
 async fn a_store_that_cannot_be_written_is_not_ready() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     store.ping().await.unwrap();
     let account = account(&store, "a").await;
     // Writes fail while another process holds the lock for longer than the store waits.
@@ -136,7 +134,7 @@ async fn a_store_that_has_left_files_behind_is_not_replaced_by_an_empty_one() {
 
 #[tokio::test]
 async fn below_the_free_space_mark_only_the_operator_can_write() {
-    let (store, dir) = fresh_sqlite();
+    let (store, dir) = new_sqlite();
     let new_account = NewAccount {
         credentials: vec![secret(CredentialKind::Token, "token")],
         ..new_account("a")

@@ -13,8 +13,10 @@ use super::fixture::{
     ACTOR, Shared, account, create_concurrently, created, events, new, noon, template,
     template_subject,
 };
+use galley_test_macros::on_both_databases;
 
-pub(crate) async fn a_created_template_reads_back_equal(store: &Shared) {
+#[on_both_databases]
+async fn a_created_template_reads_back_equal(store: &Shared) {
     let account = account(store, "a").await;
     let created_template = created(store.create_template(new(account, "hello")).await.unwrap());
     assert_eq!(
@@ -31,7 +33,8 @@ pub(crate) async fn a_created_template_reads_back_equal(store: &Shared) {
     assert_eq!(stored.phone.as_deref(), Some("15550001111"));
 }
 
-pub(crate) async fn a_template_is_visible_only_to_its_account(store: &Shared) {
+#[on_both_databases]
+async fn a_template_is_visible_only_to_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_template = created(store.create_template(new(mine, "hello")).await.unwrap());
     assert!(store.template(mine, created_template.id).await.unwrap().is_some());
@@ -39,7 +42,8 @@ pub(crate) async fn a_template_is_visible_only_to_its_account(store: &Shared) {
     assert_eq!(events(store, theirs, 0, 10).await, []);
 }
 
-pub(crate) async fn a_name_conflict_reports_the_template_only_to_its_owner(store: &Shared) {
+#[on_both_databases]
+async fn a_name_conflict_reports_the_template_only_to_its_owner(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_template = created(store.create_template(new(mine, "hello")).await.unwrap());
     let again = store.create_template(new(mine, "hello")).await.unwrap();
@@ -58,7 +62,8 @@ pub(crate) async fn a_name_conflict_reports_the_template_only_to_its_owner(store
     }
 }
 
-pub(crate) async fn a_refused_creation_writes_nothing(store: &Shared) {
+#[on_both_databases]
+async fn a_refused_creation_writes_nothing(store: &Shared) {
     let account = account(store, "a").await;
     created(store.create_template(new(account, "hello")).await.unwrap());
     store.create_template(new(account, "hello")).await.unwrap();
@@ -70,7 +75,8 @@ pub(crate) async fn a_refused_creation_writes_nothing(store: &Shared) {
     );
 }
 
-pub(crate) async fn ids_increase_even_if_the_clock_goes_back(store: &Shared) {
+#[on_both_databases]
+async fn ids_increase_even_if_the_clock_goes_back(store: &Shared) {
     let account = account(store, "a").await;
     let mut ids = Vec::new();
     for (index, plus) in [0, 0, 5_000, -60_000, 5_001].into_iter().enumerate() {
@@ -80,7 +86,8 @@ pub(crate) async fn ids_increase_even_if_the_clock_goes_back(store: &Shared) {
     assert!(ids.is_sorted() && ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?}");
 }
 
-pub(crate) async fn events_are_numbered_without_gaps_in_each_account(store: &Shared) {
+#[on_both_databases]
+async fn events_are_numbered_without_gaps_in_each_account(store: &Shared) {
     let (one, two) = (account(store, "a").await, account(store, "b").await);
     for index in 0..5 {
         created(store.create_template(new(one, &format!("one{index}"))).await.unwrap());
@@ -100,7 +107,8 @@ pub(crate) async fn events_are_numbered_without_gaps_in_each_account(store: &Sha
     );
 }
 
-pub(crate) async fn one_of_many_concurrent_creations_of_a_name_succeeds(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_creations_of_a_name_succeeds(store: &Shared) {
     let account = account(store, "a").await;
     let outcomes = create_concurrently(store, vec![new(account, "wanted"); 64]).await;
     let winners: Vec<_> =
@@ -116,7 +124,8 @@ pub(crate) async fn one_of_many_concurrent_creations_of_a_name_succeeds(store: &
     assert_eq!(events(store, account, 0, 100).await.len(), 1);
 }
 
-pub(crate) async fn a_template_under_manual_review_has_no_live_version(store: &Shared) {
+#[on_both_databases]
+async fn a_template_under_manual_review_has_no_live_version(store: &Shared) {
     let account = account(store, "a").await;
     let pending = NewTemplate { review: Review::Manual, ..new(account, "hello") };
     let created_template = created(store.create_template(pending).await.unwrap());
@@ -124,7 +133,8 @@ pub(crate) async fn a_template_under_manual_review_has_no_live_version(store: &S
     assert_eq!((stored.state.status(), stored.state.live_version()), (Status::Pending, None));
 }
 
-pub(crate) async fn names_that_differ_in_one_byte_do_not_conflict(store: &Shared) {
+#[on_both_databases]
+async fn names_that_differ_in_one_byte_do_not_conflict(store: &Shared) {
     let account = account(store, "a").await;
     // Differences in case, in Unicode normalisation and in a trailing letter.
     for name in ["name", "Name", "n\u{e4}me", "na\u{308}me", "names"] {

@@ -20,6 +20,7 @@ use galley_store::{
     ChangeOutcome, CreateOutcome, DeleteOutcome, Idempotency, NameConflict, NewTemplate,
     StoredTemplate, TranslationGroup, UpsertOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{
     ACTOR, Shared, account, change, create, create_concurrently, created, done, events, new, noon,
@@ -61,7 +62,8 @@ fn category_edit(category: Category) -> Edit {
     Edit::Replace { content: None, category: Some(category) }
 }
 
-pub(crate) async fn translations_are_listed_oldest_first(store: &Shared) {
+#[on_both_databases]
+async fn translations_are_listed_oldest_first(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_ids = create_four(store, mine, "hello").await;
     create(store, translation(mine, "hello_again", "en_US", Utility)).await;
@@ -83,7 +85,8 @@ pub(crate) async fn translations_are_listed_oldest_first(store: &Shared) {
     }
 }
 
-pub(crate) async fn an_account_has_each_language_of_a_name_once(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_each_language_of_a_name_once(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let id = create(store, translation(mine, "hello", "en_US", Utility)).await;
     // The conflict is reported for any category.
@@ -97,7 +100,8 @@ pub(crate) async fn an_account_has_each_language_of_a_name_once(store: &Shared) 
     create(store, new(theirs, "hello")).await;
 }
 
-pub(crate) async fn creating_a_translation_in_another_category_is_refused(store: &Shared) {
+#[on_both_databases]
+async fn creating_a_translation_in_another_category_is_refused(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let first = create(store, translation(mine, "hello", "en_US", Utility)).await;
     let key = Some(Idempotency { key: [1; 16], payload: [1; 8] });
@@ -119,7 +123,8 @@ pub(crate) async fn creating_a_translation_in_another_category_is_refused(store:
     assert_eq!(again, CreateOutcome::Replayed(recreated));
 }
 
-pub(crate) async fn concurrent_creations_leave_a_group_with_one_category(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_creations_leave_a_group_with_one_category(store: &Shared) {
     let account = account(store, "a").await;
     for round in 0..20 {
         let name = format!("hello{round}");
@@ -146,7 +151,8 @@ pub(crate) async fn concurrent_creations_leave_a_group_with_one_category(store: 
     }
 }
 
-pub(crate) async fn the_category_changes_only_if_the_group_has_one_template(store: &Shared) {
+#[on_both_databases]
+async fn the_category_changes_only_if_the_group_has_one_template(store: &Shared) {
     let account = account(store, "a").await;
     let first = create(store, pending(account, "hello", "en_US", Utility)).await;
     done(store.edit_template(change(account, first), category_edit(Marketing)).await.unwrap());
@@ -165,7 +171,8 @@ pub(crate) async fn the_category_changes_only_if_the_group_has_one_template(stor
     assert_eq!(alone.template.category(), Utility);
 }
 
-pub(crate) async fn a_concurrent_category_change_and_creation_leave_one_category(store: &Shared) {
+#[on_both_databases]
+async fn a_concurrent_category_change_and_creation_leave_one_category(store: &Shared) {
     let account = account(store, "a").await;
     for round in 0..40 {
         let name = format!("hello{round}");
@@ -191,7 +198,8 @@ pub(crate) async fn a_concurrent_category_change_and_creation_leave_one_category
     }
 }
 
-pub(crate) async fn the_category_cannot_change_while_a_version_is_live(store: &Shared) {
+#[on_both_databases]
+async fn the_category_cannot_change_while_a_version_is_live(store: &Shared) {
     let account = account(store, "a").await;
     let id = create(store, pending(account, "hello", "en_US", Utility)).await;
     let transition = async |trigger| {
@@ -214,7 +222,8 @@ pub(crate) async fn the_category_cannot_change_while_a_version_is_live(store: &S
     done(store.edit_template(change(account, alone), category_edit(Marketing)).await.unwrap());
 }
 
-pub(crate) async fn templates_with_the_same_text_are_found_within_an_account(store: &Shared) {
+#[on_both_databases]
+async fn templates_with_the_same_text_are_found_within_an_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     // Different names, same text.
     let named = |account, name| NewTemplate {
@@ -261,7 +270,8 @@ fn upserted(outcome: UpsertOutcome) -> Vec<TemplateId> {
     }
 }
 
-pub(crate) async fn an_upsert_applies_to_all_templates_or_none(store: &Shared) {
+#[on_both_databases]
+async fn an_upsert_applies_to_all_templates_or_none(store: &Shared) {
     let account = account(store, "a").await;
     let language = |language| translation(account, "hello", language, Utility);
     let german = create(store, language("de_DE")).await;
@@ -302,7 +312,8 @@ pub(crate) async fn an_upsert_applies_to_all_templates_or_none(store: &Shared) {
     assert_eq!(refused, UpsertOutcome::NotCreated(CreateOutcome::CategoryDiffers(Utility)));
 }
 
-pub(crate) async fn concurrent_upserts_of_a_new_name_all_succeed(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_upserts_of_a_new_name_all_succeed(store: &Shared) {
     let account = account(store, "a").await;
     let templates = || LANGUAGES.map(|it| translation(account, "hello", it, Utility)).to_vec();
     let tasks: Vec<_> = (0..8)
@@ -318,7 +329,8 @@ pub(crate) async fn concurrent_upserts_of_a_new_name_all_succeed(store: &Shared)
     assert_eq!(events(store, account, 0, 10).await.len(), 4, "each template was created once");
 }
 
-pub(crate) async fn deleting_translations_deletes_all_with_an_event_each(store: &Shared) {
+#[on_both_databases]
+async fn deleting_translations_deletes_all_with_an_event_each(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_ids = create_four(store, mine, "hello").await;
     let other = create(store, translation(mine, "bye", "en_US", Utility)).await;
@@ -344,7 +356,8 @@ pub(crate) async fn deleting_translations_deletes_all_with_an_event_each(store: 
     create(store, translation(mine, "hello", "en_US", Marketing)).await;
 }
 
-pub(crate) async fn a_bulk_deletion_deletes_all_templates_or_none(store: &Shared) {
+#[on_both_databases]
+async fn a_bulk_deletion_deletes_all_templates_or_none(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let created_ids = create_four(store, mine, "hello").await;
     let foreign = create(store, translation(theirs, "hello", "en_US", Utility)).await;
@@ -371,7 +384,8 @@ pub(crate) async fn a_bulk_deletion_deletes_all_templates_or_none(store: &Shared
     assert!(store.template(theirs, foreign).await.unwrap().is_some());
 }
 
-pub(crate) async fn deleting_translations_includes_disabled_ones(store: &Shared) {
+#[on_both_databases]
+async fn deleting_translations_includes_disabled_ones(store: &Shared) {
     let account = account(store, "a").await;
     let created_ids = create_four(store, account, "hello").await;
     let disable = store.review_template(change(account, created_ids[1]), Trigger::Disable, None);

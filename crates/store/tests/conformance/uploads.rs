@@ -7,6 +7,7 @@ use galley_store::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
     MEDIA_READ_BYTES, Media, NewUpload, RetentionCursor, UPLOAD_CHUNK_BYTES, Upload,
 };
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{Shared, account, noon};
 
@@ -78,7 +79,8 @@ fn complete(handle: &str, sniffed: Option<&str>) -> AppendOutcome {
     AppendOutcome::Complete { handle: handle.to_owned(), sniffed: sniffed.map(str::to_owned) }
 }
 
-pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Shared) {
+#[on_both_databases]
+async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Shared) {
     let account = account(store, "a").await;
     let file = png(3 * UPLOAD_CHUNK_BYTES + 17);
     begin(store, upload(account, "u1", file.len())).await;
@@ -135,7 +137,8 @@ pub(crate) async fn a_file_uploaded_in_parts_reads_back_by_its_handle(store: &Sh
     }
 }
 
-pub(crate) async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
+#[on_both_databases]
+async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
     let account = account(store, "a").await;
     let file_type = "text/plain".to_owned();
     begin(store, NewUpload { file_type, ..upload(account, "u1", 10) }).await;
@@ -172,7 +175,8 @@ pub(crate) async fn bytes_at_a_wrong_offset_are_refused(store: &Shared) {
     assert_eq!(bytes_of(store, "4::u1").await, b"0123456789");
 }
 
-pub(crate) async fn an_upload_is_visible_only_to_its_account(store: &Shared) {
+#[on_both_databases]
+async fn an_upload_is_visible_only_to_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     begin(store, upload(mine, "u1", 4)).await;
     assert_eq!(store.upload(theirs, "u1", noon(5)).await.unwrap(), None);
@@ -186,7 +190,8 @@ pub(crate) async fn an_upload_is_visible_only_to_its_account(store: &Shared) {
     assert_eq!(received(store, theirs, "u2").await, None);
 }
 
-pub(crate) async fn beginning_an_upload_respects_the_quota(store: &Shared) {
+#[on_both_databases]
+async fn beginning_an_upload_respects_the_quota(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let page = usize::try_from(MEDIA_QUOTA_UNIT_BYTES).unwrap();
     // A file uses whole quota units plus 6 bytes for its name.
@@ -209,7 +214,8 @@ pub(crate) async fn beginning_an_upload_respects_the_quota(store: &Shared) {
     assert_integrity(store).await;
 }
 
-pub(crate) async fn appending_to_an_upload_respects_the_quota(store: &Shared) {
+#[on_both_databases]
+async fn appending_to_an_upload_respects_the_quota(store: &Shared) {
     let account = account(store, "a").await;
     let file = png(10 * UPLOAD_CHUNK_BYTES);
     let quota = file.len() as u64 + MEDIA_QUOTA_UNIT_BYTES + 12;
@@ -233,7 +239,8 @@ pub(crate) async fn appending_to_an_upload_respects_the_quota(store: &Shared) {
     assert_integrity(store).await;
 }
 
-pub(crate) async fn an_upload_has_a_minimum_and_a_maximum_length(store: &Shared) {
+#[on_both_databases]
+async fn an_upload_has_a_minimum_and_a_maximum_length(store: &Shared) {
     let account = account(store, "a").await;
     let largest = usize::try_from(MAX_UPLOAD_BYTES).unwrap();
     for (length, expected) in [
@@ -252,7 +259,8 @@ pub(crate) async fn an_upload_has_a_minimum_and_a_maximum_length(store: &Shared)
     assert!(bytes_of(store, &format!("4::{id}")).await == file);
 }
 
-pub(crate) async fn an_account_has_a_maximum_number_of_unfinished_uploads(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_a_maximum_number_of_unfinished_uploads(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     for index in 0..MAX_OPEN_UPLOADS {
         begin(store, upload(mine, &format!("u{index}"), 1)).await;
@@ -268,7 +276,8 @@ pub(crate) async fn an_account_has_a_maximum_number_of_unfinished_uploads(store:
     begin(store, NewUpload { at: noon(DAY), ..another }).await;
 }
 
-pub(crate) async fn an_unfinished_upload_expires_after_a_day(store: &Shared) {
+#[on_both_databases]
+async fn an_unfinished_upload_expires_after_a_day(store: &Shared) {
     let account = account(store, "a").await;
     let file = png(20 * UPLOAD_CHUNK_BYTES);
     for (id, at) in [("old", 0), ("untouched", 0), ("done", 0), ("young", 1)] {
@@ -300,7 +309,8 @@ pub(crate) async fn an_unfinished_upload_expires_after_a_day(store: &Shared) {
     assert_integrity(store).await;
 }
 
-pub(crate) async fn one_of_many_concurrent_appends_of_the_same_bytes_succeeds(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_appends_of_the_same_bytes_succeeds(store: &Shared) {
     let account = account(store, "a").await;
     let file = Arc::new(png(4 * UPLOAD_CHUNK_BYTES + 1));
     begin(store, upload(account, "u1", file.len())).await;

@@ -14,6 +14,7 @@ use galley_store::{
     MirroredTemplate, NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash,
     StoredSecret, UpstreamWork,
 };
+use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -130,7 +131,8 @@ fn by(at: i64) -> Author {
     Author::operator(noon(at))
 }
 
-pub(crate) async fn only_accounts_of_whatsapp_that_are_no_emulators_connect(store: &Shared) {
+#[on_both_databases]
+async fn only_accounts_of_whatsapp_that_are_no_emulators_connect(store: &Shared) {
     let v1 = account(store, "v1").await;
     let kind = Some(EmulatorKind { faithful: true });
     let emulated = NewAccount { rulebook: "whatsapp", emulator: kind, ..new_account("emulated") };
@@ -153,7 +155,8 @@ pub(crate) async fn only_accounts_of_whatsapp_that_are_no_emulators_connect(stor
     assert_eq!(store.connections().await.unwrap().len(), 1);
 }
 
-pub(crate) async fn a_connection_is_found_by_its_account_and_its_hook(store: &Shared) {
+#[on_both_databases]
+async fn a_connection_is_found_by_its_account_and_its_hook(store: &Shared) {
     let [mine, other] = [whatsapp(store, "a").await, whatsapp(store, "b").await];
     connect(store, mine).await;
     connect(store, other).await;
@@ -182,7 +185,8 @@ pub(crate) async fn a_connection_is_found_by_its_account_and_its_hook(store: &Sh
     assert_eq!(store.connection_by_hook(hash).await.unwrap(), None);
 }
 
-pub(crate) async fn connections_are_found_by_their_accounts_at_the_provider(store: &Shared) {
+#[on_both_databases]
+async fn connections_are_found_by_their_accounts_at_the_provider(store: &Shared) {
     let mut accounts = Vec::new();
     for (name, waba) in [("a", "900"), ("b", "901"), ("c", "900"), ("d", "902")] {
         let account = whatsapp(store, name).await;
@@ -202,9 +206,8 @@ pub(crate) async fn connections_are_found_by_their_accounts_at_the_provider(stor
     assert_eq!(find(&[], 10).await, []);
 }
 
-pub(crate) async fn a_disconnected_account_keeps_its_templates_and_loses_its_mirror(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_disconnected_account_keeps_its_templates_and_loses_its_mirror(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("1", "a", "APPROVED", "Hi")], 1).await;
     let template = mirror(store, fence.account, "1").await.template.unwrap();
@@ -221,7 +224,8 @@ pub(crate) async fn a_disconnected_account_keeps_its_templates_and_loses_its_mir
     connect(store, fence.account).await;
 }
 
-pub(crate) async fn deleting_an_account_deletes_its_connection(store: &Shared) {
+#[on_both_databases]
+async fn deleting_an_account_deletes_its_connection(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("1", "a", "DELETED", "Hi")], 1).await;
     assert_eq!(store.mirrored(fence.account, MirrorFilter::All, None, 10).await.unwrap().len(), 1);
@@ -232,7 +236,8 @@ pub(crate) async fn deleting_an_account_deletes_its_connection(store: &Shared) {
     assert_eq!(store.mirrored(fence.account, MirrorFilter::All, None, 10).await.unwrap(), []);
 }
 
-pub(crate) async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
+#[on_both_databases]
+async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
     let account = whatsapp(store, "a").await;
     assert_eq!(store.lease_connection(account, noon(0), noon(10)).await.unwrap(), None);
     connect(store, account).await;
@@ -259,7 +264,8 @@ pub(crate) async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
     assert!(![first.fence, last.fence].iter().any(|old| fences.contains(old)), "{fences:?}");
 }
 
-pub(crate) async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
+#[on_both_databases]
+async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let old = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
@@ -284,7 +290,8 @@ pub(crate) async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
     assert_eq!(mirror(store, account, "1").await.status.as_str(), "APPROVED");
 }
 
-pub(crate) async fn one_of_many_concurrent_workers_gets_the_lease(store: &Shared) {
+#[on_both_databases]
+async fn one_of_many_concurrent_workers_gets_the_lease(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let workers: Vec<_> = (0..10)
@@ -300,9 +307,8 @@ pub(crate) async fn one_of_many_concurrent_workers_gets_the_lease(store: &Shared
     assert_eq!(leases, 1);
 }
 
-pub(crate) async fn a_write_under_an_old_lease_is_not_committed_after_the_next_lease(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_write_under_an_old_lease_is_not_committed_after_the_next_lease(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     for round in 0..5 {
@@ -350,7 +356,8 @@ fn upstream_event(event: &Event) -> (EventType, Option<&str>) {
     (event.kind, event.reason.as_deref())
 }
 
-pub(crate) async fn calls_that_fail_raise_one_event_until_they_succeed(store: &Shared) {
+#[on_both_databases]
+async fn calls_that_fail_raise_one_event_until_they_succeed(store: &Shared) {
     let fence = connected(store, "a").await;
     let error = ProviderError {
         code: 190,
@@ -391,7 +398,8 @@ fn later(at: Timestamp) -> UpstreamWork {
     UpstreamWork { now: Vec::new(), next_at: Some(at) }
 }
 
-pub(crate) async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
+#[on_both_databases]
+async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let fence = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
@@ -407,7 +415,8 @@ pub(crate) async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
     assert_eq!(work(store, 7).await, UpstreamWork::default());
 }
 
-pub(crate) async fn a_connection_has_work_when_something_is_due(store: &Shared) {
+#[on_both_databases]
+async fn a_connection_has_work_when_something_is_due(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let now = UpstreamWork { now: vec![account], next_at: None };
@@ -443,7 +452,8 @@ pub(crate) async fn a_connection_has_work_when_something_is_due(store: &Shared) 
     assert_eq!(work(store, 12).await, now, "a new token is tried at once");
 }
 
-pub(crate) async fn hints_are_kept_and_mark_templates_to_read(store: &Shared) {
+#[on_both_databases]
+async fn hints_are_kept_and_mark_templates_to_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let approved = [remote("1", "a", "APPROVED", "Hi"), remote("2", "b", "APPROVED", "Ho")];
@@ -469,7 +479,8 @@ pub(crate) async fn hints_are_kept_and_mark_templates_to_read(store: &Shared) {
     assert_eq!(report, HintReport::default(), "the account is not connected");
 }
 
-pub(crate) async fn the_expiry_of_a_token_is_recorded_under_the_lease(store: &Shared) {
+#[on_both_databases]
+async fn the_expiry_of_a_token_is_recorded_under_the_lease(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let expiry = async || store.connection(account).await.unwrap().unwrap().token_expires_at;

@@ -15,6 +15,7 @@ use galley_store::{
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome, UpstreamFilter,
     UpstreamWork,
 };
+use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -54,9 +55,8 @@ async fn imported(store: &Shared, fence: Fence, number: &str, name: &str) -> Tem
     mirror(store, fence.account, number).await.template.unwrap()
 }
 
-pub(crate) async fn an_accepted_content_is_a_version_with_the_status_of_the_provider(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn an_accepted_content_is_a_version_with_the_status_of_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = imported(store, fence, "5", "a").await;
@@ -97,7 +97,8 @@ pub(crate) async fn an_accepted_content_is_a_version_with_the_status_of_the_prov
     assert!(findings.iter().all(|finding| finding.ok), "{findings:?}");
 }
 
-pub(crate) async fn a_content_that_was_not_accepted_stays_at_the_provider(store: &Shared) {
+#[on_both_databases]
+async fn a_content_that_was_not_accepted_stays_at_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = imported(store, fence, "5", "a").await;
     read(store, fence, &remote("5", "a", "PENDING", "Else"), 2).await;
@@ -112,7 +113,8 @@ pub(crate) async fn a_content_that_was_not_accepted_stays_at_the_provider(store:
     assert_eq!((accepted.state.status(), accepted.state.live_version()), (Status::Pending, None));
 }
 
-pub(crate) async fn a_content_is_accepted_only_with_the_status_that_belongs_to_it(store: &Shared) {
+#[on_both_databases]
+async fn a_content_is_accepted_only_with_the_status_that_belongs_to_it(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = imported(store, fence, "5", "a").await;
     read(store, fence, &remote("5", "a", "PENDING", "Rejected later"), 2).await;
@@ -155,7 +157,8 @@ fn recategorised(template: &RemoteTemplate, category: &str) -> RemoteTemplate {
     RemoteTemplate { category: category.to_owned(), ..template.clone() }
 }
 
-pub(crate) async fn another_category_holds_a_template_that_does_not_allow_it(store: &Shared) {
+#[on_both_databases]
+async fn another_category_holds_a_template_that_does_not_allow_it(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let (template, equal) = locked(store, fence).await;
@@ -181,7 +184,8 @@ pub(crate) async fn another_category_holds_a_template_that_does_not_allow_it(sto
     assert!(kinds.ends_with(&[EventType::Resumed, EventType::CategoryChanged]), "{kinds:?}");
 }
 
-pub(crate) async fn an_accepted_category_ends_the_hold(store: &Shared) {
+#[on_both_databases]
+async fn an_accepted_category_ends_the_hold(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let (template, equal) = locked(store, fence).await;
@@ -207,7 +211,8 @@ pub(crate) async fn an_accepted_category_ends_the_hold(store: &Shared) {
     assert_eq!((accepted.state.live_version(), accepted.previous_category), (Some(2), None));
 }
 
-pub(crate) async fn another_content_decides_nothing_about_a_reviewed_version(store: &Shared) {
+#[on_both_databases]
+async fn another_content_decides_nothing_about_a_reviewed_version(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let review = Review::InHouseThenProvider;
@@ -250,7 +255,8 @@ async fn listed(store: &Shared, account: AccountId, filter: UpstreamFilter) -> V
     ids
 }
 
-pub(crate) async fn templates_are_listed_by_their_state_at_the_provider(store: &Shared) {
+#[on_both_databases]
+async fn templates_are_listed_by_their_state_at_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let equal = imported(store, fence, "1", "a").await;
@@ -289,7 +295,8 @@ pub(crate) async fn templates_are_listed_by_their_state_at_the_provider(store: &
     }
 }
 
-pub(crate) async fn only_versions_that_wait_for_the_reviewers_await_review(store: &Shared) {
+#[on_both_databases]
+async fn only_versions_that_wait_for_the_reviewers_await_review(store: &Shared) {
     let fence = connected(store, "a").await;
     let (account, review) = (fence.account, Review::InHouseThenProvider);
     // The provider reviews this one, which it had first.
@@ -322,7 +329,8 @@ pub(crate) async fn only_versions_that_wait_for_the_reviewers_await_review(store
     assert_eq!(listed(queue(Review::Manual)).await.len(), 3, "of an account without a provider");
 }
 
-pub(crate) async fn settled_operations_are_deleted_except_the_newest_of_a_template(store: &Shared) {
+#[on_both_databases]
+async fn settled_operations_are_deleted_except_the_newest_of_a_template(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
@@ -344,9 +352,8 @@ pub(crate) async fn settled_operations_are_deleted_except_the_newest_of_a_templa
     assert_eq!((newest.version, newest.operation.state), (4, OperationState::Queued));
 }
 
-pub(crate) async fn a_template_that_changed_within_the_second_of_its_read_is_read_again(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_template_that_changed_within_the_second_of_its_read_is_read_again(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let now = noon(0);

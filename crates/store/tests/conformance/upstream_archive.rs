@@ -12,6 +12,7 @@ use galley_store::{
     Fence, ListQuery, OPERATION_DAYS, RetentionCursor, StoredOperation, UpstreamAction,
     UpstreamActionOutcome, UpstreamFilter,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{HOUR, stored},
@@ -90,7 +91,8 @@ async fn told(store: &Shared, fence: Fence, id: TemplateId) -> Option<(Kind, Sta
     found.first().map(|it| (it.operation.kind, it.operation.state))
 }
 
-pub(crate) async fn the_archive_follows_the_provider_after_a_call_and_a_read(store: &Shared) {
+#[on_both_databases]
+async fn the_archive_follows_the_provider_after_a_call_and_a_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = imported(store, fence).await;
@@ -118,7 +120,8 @@ pub(crate) async fn the_archive_follows_the_provider_after_a_call_and_a_read(sto
     assert_eq!((archived, unarchived), (EventType::Archived, EventType::Unarchived));
 }
 
-pub(crate) async fn versions_and_the_archive_do_not_supersede_each_other(store: &Shared) {
+#[on_both_databases]
+async fn versions_and_the_archive_do_not_supersede_each_other(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = imported(store, fence).await;
@@ -141,7 +144,8 @@ pub(crate) async fn versions_and_the_archive_do_not_supersede_each_other(store: 
     assert_eq!(states, [State::Superseded, State::Superseded, State::Superseded, State::Queued]);
 }
 
-pub(crate) async fn a_template_that_the_provider_does_not_have_is_not_archived(store: &Shared) {
+#[on_both_databases]
+async fn a_template_that_the_provider_does_not_have_is_not_archived(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, submitted(fence.account, "a", Review::Provider)).await;
     for action in [UpstreamAction::Archive, UpstreamAction::Unarchive] {
@@ -153,7 +157,8 @@ pub(crate) async fn a_template_that_the_provider_does_not_have_is_not_archived(s
     assert_eq!(queued(store, fence.account).await, [(Kind::Create, 1, State::Queued)]);
 }
 
-pub(crate) async fn a_change_of_the_archive_does_not_hide_what_became_of_a_version(store: &Shared) {
+#[on_both_databases]
+async fn a_change_of_the_archive_does_not_hide_what_became_of_a_version(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = imported(store, fence).await;
@@ -178,7 +183,8 @@ pub(crate) async fn a_change_of_the_archive_does_not_hide_what_became_of_a_versi
     assert_eq!(listed().await, 0);
 }
 
-pub(crate) async fn a_refused_change_of_the_archive_is_told_and_retried(store: &Shared) {
+#[on_both_databases]
+async fn a_refused_change_of_the_archive_is_told_and_retried(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = imported(store, fence).await;
@@ -196,7 +202,8 @@ pub(crate) async fn a_refused_change_of_the_archive_is_told_and_retried(store: &
     assert_eq!((retried.id, retried.operation.state), (archive.id, State::Queued));
 }
 
-pub(crate) async fn a_version_that_is_held_does_not_keep_the_archive_waiting(store: &Shared) {
+#[on_both_databases]
+async fn a_version_that_is_held_does_not_keep_the_archive_waiting(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = imported(store, fence).await;
     edit(store, fence, template).await;

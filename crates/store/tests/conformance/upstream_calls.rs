@@ -14,8 +14,10 @@ use super::{
     fixture::{Shared, events, noon},
     upstream::{connect, connected, done, kinds, whatsapp},
 };
+use galley_test_macros::on_both_databases;
 
-pub(crate) async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) {
+#[on_both_databases]
+async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) {
     let fence = connected(store, "a").await;
     let call = async |at| {
         done(store.take_call(fence, CallKind::Read, false, 200, noon(at)).await.unwrap())
@@ -41,7 +43,8 @@ pub(crate) async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) 
     assert!(!connection.is_resting(CallKind::Edit, 200, until));
 }
 
-pub(crate) async fn a_worker_without_its_lease_does_not_let_calls_rest(store: &Shared) {
+#[on_both_databases]
+async fn a_worker_without_its_lease_does_not_let_calls_rest(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let old = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
@@ -52,7 +55,8 @@ pub(crate) async fn a_worker_without_its_lease_does_not_let_calls_rest(store: &S
     assert_eq!(connection.budget.rest_until, None);
 }
 
-pub(crate) async fn a_connection_rests_for_each_reason_that_prevents_a_call(store: &Shared) {
+#[on_both_databases]
+async fn a_connection_rests_for_each_reason_that_prevents_a_call(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let rests = async |kind, calls_per_hour, at| {
@@ -77,7 +81,8 @@ pub(crate) async fn a_connection_rests_for_each_reason_that_prevents_a_call(stor
     assert!(rests(CallKind::Edit, 200, 3 * HOUR).await);
 }
 
-pub(crate) async fn concurrent_calls_do_not_exceed_the_budget(store: &Shared) {
+#[on_both_databases]
+async fn concurrent_calls_do_not_exceed_the_budget(store: &Shared) {
     let fence = connected(store, "a").await;
     let calls: Vec<_> = (0..20)
         .map(|_| {
@@ -94,7 +99,8 @@ pub(crate) async fn concurrent_calls_do_not_exceed_the_budget(store: &Shared) {
     assert_eq!(granted, 7);
 }
 
-pub(crate) async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared) {
+#[on_both_databases]
+async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared) {
     let fence = connected(store, "a").await;
     let call = async |kind, is_sweep, at| {
         done(store.take_call(fence, kind, is_sweep, 20, noon(at)).await.unwrap())
@@ -113,7 +119,8 @@ pub(crate) async fn calls_are_counted_until_the_budget_is_used_up(store: &Shared
     assert_eq!(call(CallKind::Create, false, 62 * MINUTE).await, CallPermit::Granted);
 }
 
-pub(crate) async fn a_new_token_ends_that_calls_fail(store: &Shared) {
+#[on_both_databases]
+async fn a_new_token_ends_that_calls_fail(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let error = ProviderError { code: 190, subcode: None, title: None, message: "No".to_owned() };

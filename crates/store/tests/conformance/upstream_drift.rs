@@ -16,6 +16,7 @@ use galley_store::{
     EndReason, EndedApproval, Fence, Fenced, ImportPreview, MirrorFilter, NewTemplate,
     StoredTemplate, UpstreamAction, UpstreamActionOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{HOUR, stored},
@@ -31,7 +32,8 @@ use super::{
 use OperationKind as Kind;
 use OperationState as State;
 
-pub(crate) async fn an_edit_of_drifted_content_ends_in_a_conflict_without_a_call(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_of_drifted_content_ends_in_a_conflict_without_a_call(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
@@ -59,7 +61,8 @@ pub(crate) async fn an_edit_of_drifted_content_ends_in_a_conflict_without_a_call
     assert_eq!(conflict(2_002).await.unwrap(), Fenced::LeaseLost);
 }
 
-pub(crate) async fn a_push_names_the_content_that_it_replaces(store: &Shared) {
+#[on_both_databases]
+async fn a_push_names_the_content_that_it_replaces(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
@@ -151,7 +154,8 @@ fn with(remote: &RemoteTemplate, from: &str, to: &str) -> RemoteTemplate {
     RemoteTemplate::parse(&document.replacen(from, to, 1)).unwrap()
 }
 
-pub(crate) async fn an_import_ends_the_approvals_that_its_preview_lists(store: &Shared) {
+#[on_both_databases]
+async fn an_import_ends_the_approvals_that_its_preview_lists(store: &Shared) {
     let account = whatsapp(store, "a").await;
     let names = ["same", "other", "rejected", "paused", "former", "absent", "sent", "pending"];
     let mut ids = Vec::new();
@@ -225,7 +229,8 @@ pub(crate) async fn an_import_ends_the_approvals_that_its_preview_lists(store: &
     assert_eq!(reasons, [(id, &EndReason::ContentUnknown)]);
 }
 
-pub(crate) async fn a_preview_lists_what_the_next_read_finds_gone(store: &Shared) {
+#[on_both_databases]
+async fn a_preview_lists_what_the_next_read_finds_gone(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let list = ["1", "2", "3"].map(|id| remote(id, &format!("order_{id}"), "APPROVED", "Hi"));

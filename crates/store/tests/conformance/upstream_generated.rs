@@ -8,6 +8,7 @@ use galley_store::{
     Absence, Author, ConnectionChange, Fence, HintReport, MirrorCounts, MirrorFilter, PageRecord,
     SweepReport, UpstreamAction, UpstreamActionOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::stored,
@@ -52,7 +53,8 @@ async fn listed(store: &Shared, fence: Fence, filter: MirrorFilter) -> Vec<Strin
     rows.into_iter().map(|row| row.name).collect()
 }
 
-pub(crate) async fn generated_templates_come_and_go_and_nothing_follows(store: &Shared) {
+#[on_both_databases]
+async fn generated_templates_come_and_go_and_nothing_follows(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &own(1..21), 1).await;
@@ -90,7 +92,8 @@ pub(crate) async fn generated_templates_come_and_go_and_nothing_follows(store: &
     );
 }
 
-pub(crate) async fn templates_are_listed_by_their_source(store: &Shared) {
+#[on_both_databases]
+async fn templates_are_listed_by_their_source(store: &Shared) {
     let fence = connected(store, "a").await;
     let library = sourced("LIBRARY", remote("7", "b", "APPROVED", "Hi"));
     let deleted = sourced("AUTO_GENERATED", remote("g9", "auto_generated_9", "DELETED", "Yo"));
@@ -116,7 +119,8 @@ pub(crate) async fn templates_are_listed_by_their_source(store: &Shared) {
     assert_eq!(names(store, all(fence.account)).await.len(), 2, "the two of the business");
 }
 
-pub(crate) async fn webhooks_about_generated_templates_cause_no_calls(store: &Shared) {
+#[on_both_databases]
+async fn webhooks_about_generated_templates_cause_no_calls(store: &Shared) {
     let fence = connected(store, "a").await;
     let named = sourced("AUTO_GENERATED", remote("50", "parcel_news", "PENDING", "Yo"));
     sweep(store, fence, &[own(1..2), vec![named]].concat(), 1).await;
@@ -149,9 +153,8 @@ pub(crate) async fn webhooks_about_generated_templates_cause_no_calls(store: &Sh
 }
 
 /// The provider did not show the source at first.
-pub(crate) async fn a_generated_template_that_was_imported_has_the_status_of_the_provider(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_generated_template_that_was_imported_has_the_status_of_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let unknown = generated(1..11).into_iter().map(|it| RemoteTemplate { source: None, ..it });
@@ -196,7 +199,8 @@ pub(crate) async fn a_generated_template_that_was_imported_has_the_status_of_the
     assert_eq!(stored(store, account, template).await.state.hold, Some(Hold::Paused));
 }
 
-pub(crate) async fn a_suspicious_sweep_names_what_it_missed(store: &Shared) {
+#[on_both_databases]
+async fn a_suspicious_sweep_names_what_it_missed(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[own(1..31), generated(1..9)].concat(), 1).await;

@@ -14,6 +14,7 @@ use galley_store::{
     Absence, Actor, Fence, ListQuery, NewTemplate, StoredTemplate, TemplateChange, ToRead,
     TranslationGroup, UpstreamFilter,
 };
+use galley_test_macros::on_both_databases;
 use jiff::Timestamp;
 
 use super::{
@@ -54,7 +55,8 @@ async fn local(store: &Shared, fence: Fence, remote: &str) -> StoredTemplate {
     stored(store, fence.account, template).await
 }
 
-pub(crate) async fn an_unknown_template_is_imported_as_it_was_received(store: &Shared) {
+#[on_both_databases]
+async fn an_unknown_template_is_imported_as_it_was_received(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = remote("1", "welcome", "APPROVED", "Grüße 😀");
@@ -106,7 +108,8 @@ pub(crate) async fn an_unknown_template_is_imported_as_it_was_received(store: &S
     assert_eq!(store.list(query).await.unwrap().templates.len(), 2);
 }
 
-pub(crate) async fn a_header_without_a_document_asks_for_a_read(store: &Shared) {
+#[on_both_databases]
+async fn a_header_without_a_document_asks_for_a_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = remote("1", "a", "APPROVED", "Hi");
     let page = sweep(store, fence, &[header(&template)], 1).await;
@@ -121,7 +124,8 @@ pub(crate) async fn a_header_without_a_document_asks_for_a_read(store: &Shared) 
     assert_eq!((page.changed, page.to_read), (0, Vec::new()), "nothing has changed");
 }
 
-pub(crate) async fn a_header_that_has_changed_changes_the_template_after_a_read(store: &Shared) {
+#[on_both_databases]
+async fn a_header_that_has_changed_changes_the_template_after_a_read(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("1", "a", "PENDING", "Hi")], 1).await;
     let approved = remote("1", "a", "APPROVED", "Hi");
@@ -135,7 +139,8 @@ pub(crate) async fn a_header_that_has_changed_changes_the_template_after_a_read(
     assert_eq!(kinds(store, fence.account).await, [EventType::Created, EventType::Approved]);
 }
 
-pub(crate) async fn an_observation_that_changes_nothing_appends_nothing(store: &Shared) {
+#[on_both_databases]
+async fn an_observation_that_changes_nothing_appends_nothing(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = own(store, fence.account, "a").await;
     let before = stored(store, fence.account, template).await;
@@ -149,7 +154,8 @@ pub(crate) async fn an_observation_that_changes_nothing_appends_nothing(store: &
     assert_eq!(kinds(store, fence.account).await, [EventType::Created]);
 }
 
-pub(crate) async fn a_status_at_the_provider_becomes_that_of_the_template(store: &Shared) {
+#[on_both_databases]
+async fn a_status_at_the_provider_becomes_that_of_the_template(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = own(store, fence.account, "a").await;
     let before = stored(store, fence.account, template).await;
@@ -186,7 +192,8 @@ pub(crate) async fn a_status_at_the_provider_becomes_that_of_the_template(store:
     assert_eq!((last.actor, template_subject(&last)), (Actor::Service, (1, "a", Status::Paused)));
 }
 
-pub(crate) async fn another_content_at_the_provider_is_drift_until_it_is_equal(store: &Shared) {
+#[on_both_databases]
+async fn another_content_at_the_provider_is_drift_until_it_is_equal(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = own(store, fence.account, "a").await;
     let before = stored(store, fence.account, template).await;
@@ -207,7 +214,8 @@ pub(crate) async fn another_content_at_the_provider_is_drift_until_it_is_equal(s
     assert_eq!(stored(store, fence.account, template).await.state.live_version(), Some(1));
 }
 
-pub(crate) async fn a_version_that_waits_for_its_review_is_not_drift(store: &Shared) {
+#[on_both_databases]
+async fn a_version_that_waits_for_its_review_is_not_drift(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = own(store, account, "a").await;
@@ -231,7 +239,8 @@ pub(crate) async fn a_version_that_waits_for_its_review_is_not_drift(store: &Sha
     assert_eq!(stored(store, account, template).await, after, "told once");
 }
 
-pub(crate) async fn category_and_quality_follow_the_provider(store: &Shared) {
+#[on_both_databases]
+async fn category_and_quality_follow_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = own(store, fence.account, "a").await;
     let before = stored(store, fence.account, template).await;
@@ -266,7 +275,8 @@ pub(crate) async fn category_and_quality_follow_the_provider(store: &Shared) {
     assert_eq!(mirror(store, fence.account, "1").await.category, "FREE_SERVICE");
 }
 
-pub(crate) async fn a_read_settles_only_the_reasons_that_were_known_before(store: &Shared) {
+#[on_both_databases]
+async fn a_read_settles_only_the_reasons_that_were_known_before(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = remote("1", "a", "APPROVED", "Hi");
     let page = sweep(store, fence, &[header(&template)], 1).await;
@@ -286,7 +296,8 @@ pub(crate) async fn a_read_settles_only_the_reasons_that_were_known_before(store
     assert_eq!(store.templates_to_read(fence.account, 10).await.unwrap(), []);
 }
 
-pub(crate) async fn a_template_that_was_created_again_replaces_the_old_one(store: &Shared) {
+#[on_both_databases]
+async fn a_template_that_was_created_again_replaces_the_old_one(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("1", "a", "APPROVED", "Hi")], 1).await;
     let template = local(store, fence, "1").await.id;
@@ -317,7 +328,8 @@ pub(crate) async fn a_template_that_was_created_again_replaces_the_old_one(store
     assert_eq!(mirror(store, fence.account, "2").await.template, Some(imported));
 }
 
-pub(crate) async fn a_former_template_that_is_gone_does_not_end_the_present_one(store: &Shared) {
+#[on_both_databases]
+async fn a_former_template_that_is_gone_does_not_end_the_present_one(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("9", "a", "APPROVED", "Else")], 1).await;
@@ -349,7 +361,8 @@ pub(crate) async fn a_former_template_that_is_gone_does_not_end_the_present_one(
     }
 }
 
-pub(crate) async fn texts_that_no_rulebook_knows_are_stored_by_both_databases(store: &Shared) {
+#[on_both_databases]
+async fn texts_that_no_rulebook_knows_are_stored_by_both_databases(store: &Shared) {
     let fence = connected(store, "a").await;
     let document = r#"{"id":123456789012345678901,"name":"n","language":"x"}"#;
     assert!(RemoteTemplate::parse(document).is_err(), "an id must be readable");

@@ -12,6 +12,7 @@ use galley_store::{
     Fence, Fenced, ListQuery, MirrorCounts, StoredOperation, TemplateChange, UpstreamAction,
     UpstreamActionOutcome, UpstreamFilter, UpstreamWork,
 };
+use galley_test_macros::on_both_databases;
 use jiff::SignedDuration;
 
 use super::{
@@ -103,7 +104,8 @@ fn created() -> CallDone {
     })
 }
 
-pub(crate) async fn a_queued_operation_supersedes_those_that_are_not_being_made(store: &Shared) {
+#[on_both_databases]
+async fn a_queued_operation_supersedes_those_that_are_not_being_made(store: &Shared) {
     use OperationState::{Queued, Sending, Superseded};
     let fence = connected(store, "a").await;
     let account = fence.account;
@@ -126,7 +128,8 @@ pub(crate) async fn a_queued_operation_supersedes_those_that_are_not_being_made(
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [second]);
 }
 
-pub(crate) async fn a_created_template_is_linked_told_and_read(store: &Shared) {
+#[on_both_databases]
+async fn a_created_template_is_linked_told_and_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
     let id = submit(store, fence.account, template, 1).await;
@@ -146,7 +149,8 @@ pub(crate) async fn a_created_template_is_linked_told_and_read(store: &Shared) {
     assert_eq!(kinds(store, fence.account).await.len(), 2);
 }
 
-pub(crate) async fn a_call_with_an_unknown_outcome_is_probed_before_it_is_repeated(store: &Shared) {
+#[on_both_databases]
+async fn a_call_with_an_unknown_outcome_is_probed_before_it_is_repeated(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
     let id = submit(store, fence.account, template, 1).await;
@@ -165,7 +169,8 @@ pub(crate) async fn a_call_with_an_unknown_outcome_is_probed_before_it_is_repeat
     assert_eq!(kinds(store, fence.account).await, [EventType::Created, EventType::Submitted]);
 }
 
-pub(crate) async fn a_call_that_never_tells_its_outcome_waits_for_an_hour(store: &Shared) {
+#[on_both_databases]
+async fn a_call_that_never_tells_its_outcome_waits_for_an_hour(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, new(account, "a")).await;
@@ -191,7 +196,8 @@ pub(crate) async fn a_call_that_never_tells_its_outcome_waits_for_an_hour(store:
     assert_eq!(newest().await.operation.unknown_calls, 0);
 }
 
-pub(crate) async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) {
+#[on_both_databases]
+async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) {
     let account = whatsapp(store, "a").await;
     super::upstream::connect(store, account).await;
     let template = create(store, new(account, "a")).await;
@@ -207,7 +213,8 @@ pub(crate) async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) 
     assert_eq!(begin(store, next, id, 12).await, Some(OperationState::Probing));
 }
 
-pub(crate) async fn a_refusal_is_told_with_its_reason_and_a_person_retries_it(store: &Shared) {
+#[on_both_databases]
+async fn a_refusal_is_told_with_its_reason_and_a_person_retries_it(store: &Shared) {
     let fence = connected(store, "a").await;
     let template = create(store, new(fence.account, "a")).await;
     let id = submit(store, fence.account, template, 1).await;
@@ -239,9 +246,8 @@ pub(crate) async fn a_refusal_is_told_with_its_reason_and_a_person_retries_it(st
     assert!(store.list(failed).await.unwrap().templates.is_empty(), "nor has the next one failed");
 }
 
-pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_release(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn operations_that_wait_for_credentials_continue_after_their_release(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let forbidden = CallFailure::Forbidden(error(10));
@@ -270,7 +276,8 @@ pub(crate) async fn operations_that_wait_for_credentials_continue_after_their_re
     assert_eq!(work, UpstreamWork { now: vec![account], next_at: None }, "an operation is due");
 }
 
-pub(crate) async fn a_template_that_is_being_deleted_is_not_imported_again(store: &Shared) {
+#[on_both_databases]
+async fn a_template_that_is_being_deleted_is_not_imported_again(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let shown = remote("5", "a", "APPROVED", "Hi");
@@ -287,7 +294,8 @@ pub(crate) async fn a_template_that_is_being_deleted_is_not_imported_again(store
     assert!(store.mirror_of(account, vec![template]).await.unwrap().is_empty());
 }
 
-pub(crate) async fn operations_of_an_account_that_is_not_connected_are_not_queued(store: &Shared) {
+#[on_both_databases]
+async fn operations_of_an_account_that_is_not_connected_are_not_queued(store: &Shared) {
     let account = whatsapp(store, "a").await;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
     let refused = act(store, account, template, UpstreamAction::Submit, 1).await;
@@ -298,7 +306,8 @@ pub(crate) async fn operations_of_an_account_that_is_not_connected_are_not_queue
     assert_eq!(states(store, account).await, [OperationState::Queued]);
 }
 
-pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template(store: &Shared) {
+#[on_both_databases]
+async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_template(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
@@ -316,7 +325,8 @@ pub(crate) async fn a_delete_that_a_probe_confirms_ends_the_mirror_of_the_templa
     assert_eq!((row.template, row.gone_at), (None, Some(noon(HOUR + 1))));
 }
 
-pub(crate) async fn a_template_that_the_account_deleted_is_not_counted_as_gone(store: &Shared) {
+#[on_both_databases]
+async fn a_template_that_the_account_deleted_is_not_counted_as_gone(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let counts = async || store.mirror_counts(account).await.unwrap();

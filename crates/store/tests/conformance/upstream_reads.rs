@@ -5,6 +5,7 @@ use galley_store::{
     Absence, Author, ConnectionChange, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
     ReadRecord, UpstreamWork,
 };
+use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -41,9 +42,8 @@ async fn postpone(
     mirror(store, fence.account, remote).await.dirty_at
 }
 
-pub(crate) async fn a_change_has_the_time_of_its_record_and_the_row_that_of_the_read(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn a_change_has_the_time_of_its_record_and_the_row_that_of_the_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("1", "a", "PENDING", "Hi")], 1).await;
@@ -73,7 +73,8 @@ pub(crate) async fn a_change_has_the_time_of_its_record_and_the_row_that_of_the_
     assert_eq!(last, [(EventType::Rejected, noon(30)), (EventType::Created, noon(50))]);
 }
 
-pub(crate) async fn a_read_in_the_second_of_a_change_is_made_again_however_late_it_is_recorded(
+#[on_both_databases]
+async fn a_read_in_the_second_of_a_change_is_made_again_however_late_it_is_recorded(
     store: &Shared,
 ) {
     let fence = connected(store, "a").await;
@@ -89,7 +90,8 @@ pub(crate) async fn a_read_in_the_second_of_a_change_is_made_again_however_late_
     assert!(row.may_have_changed(recorded_at));
 }
 
-pub(crate) async fn a_read_that_fails_is_postponed_and_hides_no_other(store: &Shared) {
+#[on_both_databases]
+async fn a_read_that_fails_is_postponed_and_hides_no_other(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let all = ["1", "2", "3"].map(|it| remote(it, &format!("a{it}"), "APPROVED", "Hi"));
@@ -135,7 +137,8 @@ pub(crate) async fn a_read_that_fails_is_postponed_and_hides_no_other(store: &Sh
     assert_eq!(store.mirrored_template(account, id("404")).await.unwrap(), None);
 }
 
-pub(crate) async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
+#[on_both_databases]
+async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let lease = store.lease_connection(account, noon(0), noon(HOUR)).await.unwrap();
@@ -166,7 +169,8 @@ pub(crate) async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &S
     assert_eq!(to_read(store, fence, 10).await, Vec::<String>::new());
 }
 
-pub(crate) async fn a_lease_that_is_extended_tells_whether_work_goes_on(store: &Shared) {
+#[on_both_databases]
+async fn a_lease_that_is_extended_tells_whether_work_goes_on(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let extend =

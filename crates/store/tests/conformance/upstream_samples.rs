@@ -5,6 +5,7 @@ use galley_store::{
     AppendOutcome, Fence, NewUpload, RetentionCursor, SampleLink, TemplateChange, UpstreamAction,
     UpstreamActionOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::stored,
@@ -58,7 +59,8 @@ async fn deleted_after_weeks(store: &Shared) -> usize {
     deleted.deleted_uploads
 }
 
-pub(crate) async fn an_import_refers_to_the_file_that_keeps_its_sample(store: &Shared) {
+#[on_both_databases]
+async fn an_import_refers_to_the_file_that_keeps_its_sample(store: &Shared) {
     let fence = connected(store, "a").await;
     let kept = remote("5", "Hi");
     keep_sample(store, fence.account, &kept, 'a').await;
@@ -74,7 +76,8 @@ pub(crate) async fn an_import_refers_to_the_file_that_keeps_its_sample(store: &S
     assert_integrity(store).await;
 }
 
-pub(crate) async fn an_import_without_a_complete_file_has_the_link(store: &Shared) {
+#[on_both_databases]
+async fn an_import_without_a_complete_file_has_the_link(store: &Shared) {
     let [fence, other] = [connected(store, "a").await, connected(store, "b").await];
     let templates = [remote("5", "Hi"), remote("6", "Hi"), remote("7", "Hi")];
     begin_sample(store, fence.account, &templates[0], 'a').await;
@@ -87,7 +90,8 @@ pub(crate) async fn an_import_without_a_complete_file_has_the_link(store: &Share
     assert_eq!(deleted_after_weeks(store).await, 2, "no template uses the files");
 }
 
-pub(crate) async fn an_accepted_content_refers_to_the_file_that_keeps_its_sample(store: &Shared) {
+#[on_both_databases]
+async fn an_accepted_content_refers_to_the_file_that_keeps_its_sample(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("5", "Hi")], 1).await;

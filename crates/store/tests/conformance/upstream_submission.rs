@@ -14,14 +14,15 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Actor, Author, ChangeOutcome, ConnectionChange, DeleteOutcome, Fence, NewTemplate,
-    StoredOperation, StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome,
-    UpstreamAction, UpstreamActionOutcome,
+    Actor, Author, ChangeOutcome, ConnectionChange, Fence, NewTemplate, StoredOperation,
+    StoredSecret, StoredTemplate, TemplateChange, TranslationGroup, UpsertOutcome, UpstreamAction,
+    UpstreamActionOutcome,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{HOUR, stored},
-    fixture::{ACTOR, Shared, change, create, done as changed, new, noon},
+    fixture::{Shared, change, create, done as changed, new, noon},
     sqlite_only::body_edit,
     upstream::{connect, connected, done, id, kinds, mirror, read_record, remote, sweep, whatsapp},
 };
@@ -51,7 +52,7 @@ pub(crate) async fn queued(store: &Shared, account: AccountId) -> Vec<(Kind, u64
 }
 
 /// Makes the first due operation of the account; the provider answers this.
-async fn make(
+pub(crate) async fn make(
     store: &Shared,
     fence: Fence,
     outcome: Result<CallDone, CallFailure>,
@@ -63,7 +64,7 @@ async fn make(
     done(store.record_call(fence, id, outcome, noon(at)).await.unwrap()).unwrap()
 }
 
-fn created_as(remote: &str) -> CallDone {
+pub(crate) fn created_as(remote: &str) -> CallDone {
     let status = RemoteStatus::Pending;
     CallDone::Created(Created { id: id(remote), status, category: None })
 }
@@ -83,7 +84,8 @@ async fn edit(store: &Shared, account: AccountId, id: TemplateId, text: u32) -> 
     changed(store.edit_template(change, body_edit(text)).await.unwrap())
 }
 
-pub(crate) async fn a_connected_account_has_the_review_of_its_provider(store: &Shared) {
+#[on_both_databases]
+async fn a_connected_account_has_the_review_of_its_provider(store: &Shared) {
     let account = whatsapp(store, "a").await;
     let read = async || store.account(account).await.unwrap().unwrap();
     assert_eq!((read().await.is_connected, read().await.effective_review()), (false, Review::Auto));
@@ -103,9 +105,8 @@ pub(crate) async fn a_connected_account_has_the_review_of_its_provider(store: &S
     assert!(store.credential_epoch().await.unwrap() > connected);
 }
 
-pub(crate) async fn each_version_is_submitted_at_once_with_the_review_of_the_provider(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn each_version_is_submitted_at_once_with_the_review_of_the_provider(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
@@ -127,7 +128,8 @@ pub(crate) async fn each_version_is_submitted_at_once_with_the_review_of_the_pro
     assert_eq!(stored(store, account, template).await.state.live_version(), None);
 }
 
-pub(crate) async fn an_edit_waits_for_a_create_whose_outcome_is_unknown(store: &Shared) {
+#[on_both_databases]
+async fn an_edit_waits_for_a_create_whose_outcome_is_unknown(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
@@ -148,7 +150,8 @@ pub(crate) async fn an_edit_waits_for_a_create_whose_outcome_is_unknown(store: &
     assert_eq!(row.sent_version, Some(0), "what the edit has done is not known");
 }
 
-pub(crate) async fn a_refused_change_and_a_replay_queue_nothing(store: &Shared) {
+#[on_both_databases]
+async fn a_refused_change_and_a_replay_queue_nothing(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let new = NewTemplate {
@@ -164,7 +167,8 @@ pub(crate) async fn a_refused_change_and_a_replay_queue_nothing(store: &Shared) 
     assert_eq!(queued(store, account).await, [(Kind::Create, 1, State::Queued)]);
 }
 
-pub(crate) async fn upserts_submit_what_they_create_and_edit(store: &Shared) {
+#[on_both_databases]
+async fn upserts_submit_what_they_create_and_edit(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let template = create(store, submitted(account, "a", Review::Provider)).await;
@@ -192,7 +196,8 @@ pub(crate) async fn upserts_submit_what_they_create_and_edit(store: &Shared) {
     assert_eq!(queued(store, account).await, expected, "an equal template is not submitted again");
 }
 
-pub(crate) async fn a_reviewer_of_a_connected_account_submits_a_version_once(store: &Shared) {
+#[on_both_databases]
+async fn a_reviewer_of_a_connected_account_submits_a_version_once(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let review = Review::InHouseThenProvider;
@@ -238,7 +243,8 @@ pub(crate) async fn a_reviewer_of_a_connected_account_submits_a_version_once(sto
     assert_eq!(queued(store, account).await, [(Kind::Create, 1, State::Queued)]);
 }
 
-pub(crate) async fn clients_do_not_hold_templates_of_a_connected_account(store: &Shared) {
+#[on_both_databases]
+async fn clients_do_not_hold_templates_of_a_connected_account(store: &Shared) {
     let fence = connected(store, "a").await;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
     let template = mirror(store, fence.account, "5").await.template.unwrap();
@@ -251,95 +257,8 @@ pub(crate) async fn clients_do_not_hold_templates_of_a_connected_account(store: 
     }
 }
 
-pub(crate) async fn a_delete_is_queued_only_if_the_provider_may_have_the_template(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let account = fence.account;
-    let delete = async |template| {
-        let change = changing(account, template, Review::Provider);
-        changed(store.delete_template(change).await.unwrap());
-        let operation = store.newest_operation(account, template).await.unwrap();
-        operation.map(|it| (it.operation.kind, it.operation.state))
-    };
-    let template = create(store, submitted(account, "a", Review::Provider)).await;
-    assert_eq!(delete(template).await, Some((Kind::Create, State::Superseded)), "never sent");
-    let own = create(store, submitted(account, "b", Review::Auto)).await;
-    assert_eq!(delete(own).await, None, "it was never submitted");
-    sweep(store, fence, &[remote("5", "c", "APPROVED", "Hi")], 1).await;
-    let mirrored = mirror(store, account, "5").await.template.unwrap();
-    assert_eq!(delete(mirrored).await, Some((Kind::Delete, State::Queued)));
-    make(store, fence, Ok(CallDone::Deleted), 2).await;
-    let template = create(store, submitted(account, "d", Review::Provider)).await;
-    make(store, fence, Err(CallFailure::Unknown("timeout".to_owned())), 3).await;
-    assert_eq!(delete(template).await, Some((Kind::Delete, State::Queued)));
-    let open = store.open_operations(account, 10).await.unwrap();
-    assert_eq!(open[0].operation.state, State::Unknown, "the outcome of the create comes first");
-}
-
-pub(crate) async fn a_template_whose_create_was_lost_is_found_and_deleted(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let account = fence.account;
-    let deleted = async |name| {
-        let template = create(store, submitted(account, name, Review::Provider)).await;
-        let id = store.newest_operation(account, template).await.unwrap().unwrap().id;
-        done(store.begin_operation(fence, id, noon(1)).await.unwrap()).unwrap();
-        let change = changing(account, template, Review::Provider);
-        changed(store.delete_template(change).await.unwrap());
-        (template, id)
-    };
-    // The response of the create arrives after the delete.
-    let (late, id) = deleted("a").await;
-    done(store.record_call(fence, id, Ok(created_as("77")), noon(2)).await.unwrap());
-    assert_eq!(mirror(store, account, "77").await.template, Some(late));
-    // The create is found by a probe.
-    let (lost, id) = deleted("b").await;
-    let unknown = Err(CallFailure::Unknown("timeout".to_owned()));
-    done(store.record_call(fence, id, unknown, noon(2)).await.unwrap());
-    let found = remote("78", "b", "PENDING", "Hi");
-    done(store.record_read(fence, read_record(found, None, 3), noon(3)).await.unwrap());
-    assert_eq!(mirror(store, account, "78").await.template, Some(lost), "it is not imported");
-    assert!(store.translations(account, "b").await.unwrap().is_empty());
-}
-
-pub(crate) async fn a_name_is_created_again_after_its_delete(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let account = fence.account;
-    sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
-    let former = mirror(store, account, "5").await.template.unwrap();
-    let change = changing(account, former, Review::Provider);
-    changed(store.delete_template(change).await.unwrap());
-    create(store, submitted(account, "a", Review::Provider)).await;
-    let other = create(store, submitted(account, "b", Review::Provider)).await;
-    sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;
-    assert_eq!(mirror(store, account, "5").await.template, Some(former), "the delete finds it");
-    let open = store.open_operations(account, 10).await.unwrap();
-    let open: Vec<_> = open.iter().map(|it| (it.template, it.operation.kind)).collect();
-    assert_eq!(open, [(former, Kind::Delete), (other, Kind::Create)]);
-    make(store, fence, Ok(CallDone::Deleted), 2).await;
-    assert_eq!(store.open_operations(account, 10).await.unwrap().len(), 2);
-}
-
-pub(crate) async fn several_deletes_are_queued_with_the_deletion(store: &Shared) {
-    let fence = connected(store, "a").await;
-    let account = fence.account;
-    let mut german = remote("6", "a", "APPROVED", "Hallo");
-    "de".clone_into(&mut german.language);
-    let names = [remote("5", "a", "APPROVED", "Hi"), german, remote("7", "b", "APPROVED", "Hi")];
-    sweep(store, fence, &names, 1).await;
-    let review = Review::Provider;
-    let deleted =
-        store.delete_translations(account, "a", review, ACTOR, None, noon(2)).await.unwrap();
-    assert!(matches!(deleted, DeleteOutcome::Done(ids) if ids.len() == 2));
-    let delete = (Kind::Delete, 1, State::Queued);
-    assert_eq!(queued(store, account).await, [delete, delete]);
-    let other = mirror(store, account, "7").await.template.unwrap();
-    let missing = TemplateId::new(1).unwrap();
-    for ids in [vec![other, missing], vec![other]] {
-        store.delete_templates(account, ids, review, ACTOR, None, noon(3)).await.unwrap();
-    }
-    assert_eq!(queued(store, account).await, [delete; 3]);
-}
-
-pub(crate) async fn a_person_submits_pushes_and_retries(store: &Shared) {
+#[on_both_databases]
+async fn a_person_submits_pushes_and_retries(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let review = Review::Provider;
@@ -388,7 +307,8 @@ pub(crate) async fn a_person_submits_pushes_and_retries(store: &Shared) {
     assert_eq!(outcome.unwrap(), UpstreamActionOutcome::NotConnected);
 }
 
-pub(crate) async fn the_newest_operation_of_each_template_is_found(store: &Shared) {
+#[on_both_databases]
+async fn the_newest_operation_of_each_template_is_found(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let one = create(store, submitted(account, "a", Review::Provider)).await;
@@ -404,7 +324,8 @@ pub(crate) async fn the_newest_operation_of_each_template_is_found(store: &Share
     assert_eq!(store.operations_of(other, vec![one, two]).await.unwrap(), []);
 }
 
-pub(crate) async fn an_unneeded_operation_ends_without_a_call(store: &Shared) {
+#[on_both_databases]
+async fn an_unneeded_operation_ends_without_a_call(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let imported = remote("5", "a", "APPROVED", "Hi");
@@ -434,7 +355,8 @@ pub(crate) async fn an_unneeded_operation_ends_without_a_call(store: &Shared) {
     assert_eq!(lost, galley_store::Fenced::LeaseLost);
 }
 
-pub(crate) async fn abandoned_operations_are_not_made(store: &Shared) {
+#[on_both_databases]
+async fn abandoned_operations_are_not_made(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let by = Author::operator(noon(5));
@@ -457,7 +379,8 @@ pub(crate) async fn abandoned_operations_are_not_made(store: &Shared) {
     assert_eq!(queued(store, account).await, expected);
 }
 
-pub(crate) async fn a_new_token_continues_what_waits_for_it(store: &Shared) {
+#[on_both_databases]
+async fn a_new_token_continues_what_waits_for_it(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let by = Author::operator(noon(5));
@@ -480,7 +403,8 @@ pub(crate) async fn a_new_token_continues_what_waits_for_it(store: &Shared) {
     }
 }
 
-pub(crate) async fn nothing_is_queued_after_the_account_was_disconnected(store: &Shared) {
+#[on_both_databases]
+async fn nothing_is_queued_after_the_account_was_disconnected(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     sweep(store, fence, &[remote("5", "a", "APPROVED", "Hi")], 1).await;

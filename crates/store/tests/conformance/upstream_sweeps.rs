@@ -13,6 +13,7 @@ use galley_store::{
     Absence, Author, ConnectionChange, DegradedReason, Fence, MirrorFilter, PageRecord,
     SweepPosition, SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,
 };
+use galley_test_macros::on_both_databases;
 use jiff::SignedDuration;
 
 use super::{
@@ -47,7 +48,8 @@ async fn counted(
     finish(store, fence, at + 1).await
 }
 
-pub(crate) async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
+#[on_both_databases]
+async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
     let fence = connected(store, "a").await;
     let current = async || store.connection(fence.account).await.unwrap().unwrap();
     assert_eq!(done(store.begin_sweep(fence, true, noon(1)).await.unwrap()), 1);
@@ -81,7 +83,8 @@ pub(crate) async fn a_sweep_resumes_where_its_last_page_ended(store: &Shared) {
     assert_eq!(done(store.begin_sweep(fence, false, noon(5)).await.unwrap()), 2);
 }
 
-pub(crate) async fn a_template_is_gone_after_two_sweeps_and_a_read(store: &Shared) {
+#[on_both_databases]
+async fn a_template_is_gone_after_two_sweeps_and_a_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let all = templates(1..11);
     counted(store, fence, &all, 1).await;
@@ -115,7 +118,8 @@ pub(crate) async fn a_template_is_gone_after_two_sweeps_and_a_read(store: &Share
     assert_eq!(stored(store, fence.account, template).await.state, before.state);
 }
 
-pub(crate) async fn a_template_that_is_read_again_is_not_gone(store: &Shared) {
+#[on_both_databases]
+async fn a_template_that_is_read_again_is_not_gone(store: &Shared) {
     let fence = connected(store, "a").await;
     let all = templates(1..11);
     for (at, seen) in [(1, &all[..]), (10, &all[1..]), (20, &all[1..])] {
@@ -127,7 +131,8 @@ pub(crate) async fn a_template_that_is_read_again_is_not_gone(store: &Shared) {
     assert_eq!(done(absent), Absence::Unconfirmed);
 }
 
-pub(crate) async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared) {
+#[on_both_databases]
+async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared) {
     let fence = connected(store, "a").await;
     let all = templates(1..11);
     counted(store, fence, &all, 1).await;
@@ -160,7 +165,8 @@ pub(crate) async fn an_incomplete_sweep_marks_nothing_as_missing(store: &Shared)
     assert!(sweep.number > number && sweep.progress.restarted);
 }
 
-pub(crate) async fn an_empty_list_makes_the_connection_suspicious(store: &Shared) {
+#[on_both_databases]
+async fn an_empty_list_makes_the_connection_suspicious(store: &Shared) {
     let fence = connected(store, "a").await;
     let all = templates(1..11);
     counted(store, fence, &all, 1).await;
@@ -182,9 +188,8 @@ pub(crate) async fn an_empty_list_makes_the_connection_suspicious(store: &Shared
     assert_eq!(mirror(store, fence.account, "1").await.missing, 1);
 }
 
-pub(crate) async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_read(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_read(store: &Shared) {
     let fence = connected(store, "a").await;
     let (account, all) = (fence.account, templates(1..11));
     counted(store, fence, &all, 1).await;
@@ -221,7 +226,8 @@ pub(crate) async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_
     assert_eq!(operation.operation.state, OperationState::Queued);
 }
 
-pub(crate) async fn templates_that_are_read_during_a_sweep_are_not_missing(store: &Shared) {
+#[on_both_databases]
+async fn templates_that_are_read_during_a_sweep_are_not_missing(store: &Shared) {
     let fence = connected(store, "a").await;
     counted(store, fence, &templates(1..3), 1).await;
     done(store.begin_sweep(fence, false, noon(10)).await.unwrap());
@@ -243,7 +249,8 @@ pub(crate) async fn templates_that_are_read_during_a_sweep_are_not_missing(store
     assert_eq!((report.verdict, report.seen), (SweepVerdict::Counted, 22));
 }
 
-pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(store: &Shared) {
+#[on_both_databases]
+async fn a_page_that_is_recorded_again_counts_its_templates_once(store: &Shared) {
     let fence = connected(store, "a").await;
     done(store.begin_sweep(fence, true, noon(1)).await.unwrap());
     let overlapping = [templates(1..3), templates(2..5), templates(1..2)];
@@ -261,7 +268,8 @@ pub(crate) async fn a_page_that_is_recorded_again_counts_its_templates_once(stor
     assert_eq!(names.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["3", "4"]);
 }
 
-pub(crate) async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
+#[on_both_databases]
+async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let work = async |at| {
@@ -306,7 +314,8 @@ pub(crate) async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: 
     assert_eq!(work(6).await, now, "an import that was interrupted");
 }
 
-pub(crate) async fn approvals_from_before_the_connection_end_with_a_counted_sweep(store: &Shared) {
+#[on_both_databases]
+async fn approvals_from_before_the_connection_end_with_a_counted_sweep(store: &Shared) {
     let account = whatsapp(store, "a").await;
     let own = async |name, review| create(store, submitted(account, name, review)).await;
     let (kept, sent) = (own("kept", Review::Auto).await, own("sent", Review::Auto).await);

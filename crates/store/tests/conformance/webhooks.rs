@@ -9,6 +9,7 @@ use galley_store::{
     Author, CreateWebhookOutcome, DeliveryLease, DeliveryQuery, NewWebhook, RotateOutcome,
     StoredSecret, Webhook, WebhookChange,
 };
+use galley_test_macros::on_both_databases;
 
 use super::fixture::{Shared, account, change, create, done, events, new, noon};
 
@@ -40,7 +41,8 @@ async fn now(store: &Shared, webhook: &Webhook) -> Webhook {
     store.webhook(webhook.account, webhook.id).await.unwrap().unwrap()
 }
 
-pub(crate) async fn an_endpoint_reads_back_as_registered_only_in_its_account(store: &Shared) {
+#[on_both_databases]
+async fn an_endpoint_reads_back_as_registered_only_in_its_account(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     create(store, new(mine, "before")).await;
     let events = vec![EventType::Approved, EventType::WebhookDisabled];
@@ -73,7 +75,8 @@ pub(crate) async fn an_endpoint_reads_back_as_registered_only_in_its_account(sto
     assert_eq!(store.deliveries(theirs, webhook.id, all).await.unwrap(), None);
 }
 
-pub(crate) async fn an_account_has_at_most_twenty_endpoints(store: &Shared) {
+#[on_both_databases]
+async fn an_account_has_at_most_twenty_endpoints(store: &Shared) {
     let (mine, theirs) = (account(store, "a").await, account(store, "b").await);
     let mut last = register(store, endpoint(mine)).await;
     for _ in 1..20 {
@@ -86,7 +89,8 @@ pub(crate) async fn an_account_has_at_most_twenty_endpoints(store: &Shared) {
     register(store, endpoint(mine)).await;
 }
 
-pub(crate) async fn a_change_to_an_endpoint_leaves_other_properties_alone(store: &Shared) {
+#[on_both_databases]
+async fn a_change_to_an_endpoint_leaves_other_properties_alone(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     let change =
@@ -114,7 +118,8 @@ pub(crate) async fn a_change_to_an_endpoint_leaves_other_properties_alone(store:
     assert_eq!(unknown.await.unwrap(), None);
 }
 
-pub(crate) async fn a_second_rotation_is_refused_while_the_first_is_in_progress(store: &Shared) {
+#[on_both_databases]
+async fn a_second_rotation_is_refused_while_the_first_is_in_progress(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     let rotate = |byte: u8, force, at| {
@@ -156,7 +161,8 @@ pub(crate) async fn a_second_rotation_is_refused_while_the_first_is_in_progress(
     assert_eq!(unknown.await.unwrap(), RotateOutcome::NoWebhook);
 }
 
-pub(crate) async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
+#[on_both_databases]
+async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     let set_disabled = |off| {
@@ -189,7 +195,8 @@ pub(crate) async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
     assert_eq!(due.event.seq, 3);
 }
 
-pub(crate) async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) {
+#[on_both_databases]
+async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     create(store, new(account, "one")).await;
@@ -218,9 +225,8 @@ pub(crate) async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) 
     assert_eq!(store.deliveries(account, next.id, all).await.unwrap(), Some(Vec::new()));
 }
 
-pub(crate) async fn events_expired_while_an_endpoint_is_disabled_do_not_block_later_ones(
-    store: &Shared,
-) {
+#[on_both_databases]
+async fn events_expired_while_an_endpoint_is_disabled_do_not_block_later_ones(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     let id = create(store, new(account, "one")).await;

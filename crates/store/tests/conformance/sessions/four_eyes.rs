@@ -8,6 +8,7 @@ use galley_store::{
     Actor, Author, ChangeOutcome, CredentialId, CredentialKind, NewTemplate,
     RotateCredentialOutcome, TemplateChange,
 };
+use galley_test_macros::on_both_databases;
 
 use super::{
     super::fixture::{Shared, account, change, create, done, new, noon, secret},
@@ -26,7 +27,8 @@ async fn save(store: &Shared, change: &TemplateChange, actor: Actor, body: &str,
     done(store.edit_template(change, edit).await.unwrap());
 }
 
-pub(crate) async fn unchanged_text_keeps_its_authors_under_four_eyes(store: &Shared) {
+#[on_both_databases]
+async fn unchanged_text_keeps_its_authors_under_four_eyes(store: &Shared) {
     let mine = account(store, "mine").await;
     let operator = Author::operator(noon(0));
     let [author, colleague, third] = [7, 8, 9].map(|id| Actor::Token(CredentialId(id)));
@@ -81,7 +83,8 @@ pub(crate) async fn unchanged_text_keeps_its_authors_under_four_eyes(store: &Sha
     allow(&restored, Actor::Operator, "the operator decides").await;
 }
 
-pub(crate) async fn text_of_an_unknown_author_needs_an_operator(store: &Shared) {
+#[on_both_databases]
+async fn text_of_an_unknown_author_needs_an_operator(store: &Shared) {
     let mine = account(store, "mine").await;
     let [author, colleague, third] = [7, 8, 9].map(|id| Actor::Token(CredentialId(id)));
     assert!(store.set_account_four_eyes(mine, true, Author::operator(noon(0))).await.unwrap());
@@ -105,7 +108,8 @@ pub(crate) async fn text_of_an_unknown_author_needs_an_operator(store: &Shared) 
     assert!(matches!(approved, ChangeOutcome::Done(_)), "{approved:?}");
 }
 
-pub(crate) async fn a_rotated_token_is_the_same_person(store: &Shared) {
+#[on_both_databases]
+async fn a_rotated_token_is_the_same_person(store: &Shared) {
     let mine = account(store, "mine").await;
     let operator = Author::operator(noon(0));
     assert!(store.set_account_four_eyes(mine, true, operator).await.unwrap());
