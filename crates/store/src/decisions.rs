@@ -18,7 +18,6 @@ pub(crate) mod search_terms;
 pub(crate) mod statistics;
 pub(crate) mod stored_bytes;
 pub(crate) mod template_state;
-pub(crate) mod uploads;
 pub(crate) mod upsert;
 pub(crate) mod versions;
 pub(crate) mod webhooks;

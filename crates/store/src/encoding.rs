@@ -1,5 +1,7 @@
 //! Encodings of stored values that both backends share.
 
+use std::borrow::Cow;
+
 use galley_domain::{
     id::AccountId,
     template::{message_text::MessageText, sample, search_terms::template_terms},
@@ -25,6 +27,13 @@ pub(crate) fn later(at: Timestamp, delay: std::time::Duration) -> Timestamp {
 /// An id as an SQL parameter.
 pub(crate) fn key(id: u64) -> i64 {
     i64::try_from(id).expect("ids are below 2^53")
+}
+
+/// A lookup text without U+0000, which PostgreSQL neither stores nor accepts as a parameter. A
+/// space replaces it: ids, handles, languages and phone numbers contain no spaces, so the lookup
+/// finds nothing.
+pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
 }
 
 // Actors are stored as credential ids, which start at 1; these values are free.

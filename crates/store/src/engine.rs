@@ -68,6 +68,9 @@ pub(crate) trait AnyWrite: Send + Sync {
     /// Whether an operator must be able to make it on a full disk.
     fn is_for_operator(&self) -> bool;
 
+    /// Whether it carries many bytes, so that only a few such writes may be queued at a time.
+    fn is_large(&self) -> bool;
+
     fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>>;
 }
 
@@ -79,19 +82,24 @@ pub(crate) struct Write<I, T> {
     input: I,
     body: Body<I, T>,
     is_for_operator: bool,
+    is_large: bool,
     /// The error of a fault that a test injects when the body has run.
     at_commit: Option<fn() -> StoreError>,
 }
 
 impl<I, T> Write<I, T> {
     pub(crate) fn new(input: I, body: Body<I, T>) -> Self {
-        Self { input, body, is_for_operator: false, at_commit: None }
+        Self { input, body, is_for_operator: false, is_large: false, at_commit: None }
     }
 }
 
 impl<I: Send + Sync, T: Send + 'static> AnyWrite for Write<I, T> {
     fn is_for_operator(&self) -> bool {
         self.is_for_operator
+    }
+
+    fn is_large(&self) -> bool {
+        self.is_large
     }
 
     fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>> {
@@ -117,6 +125,8 @@ pub(crate) enum ReadPath {
     Point,
     /// Work of the service itself.
     Background,
+    /// A part of a file, for a client that belongs to no account.
+    Media,
     /// A longer read for an account, which takes one of its slots.
     Account(ReadKind, AccountId),
 }

@@ -52,6 +52,15 @@ impl StoreError {
     }
 }
 
+/// The error of a write to an account that does not exist.
+pub(crate) fn no_account() -> StoreError {
+    StoreError::Failed(Arc::new(NoAccount))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the account does not exist in the database")]
+struct NoAccount;
+
 /// A kind of longer reads. Each has a limit of its own, and a share of it for each account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadKind {

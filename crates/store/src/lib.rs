@@ -20,6 +20,7 @@ pub mod postgres;
 mod read_slots;
 mod records;
 pub mod restore;
+mod row_checksum;
 mod schema_policy;
 mod sessions;
 pub mod sqlite;
@@ -29,6 +30,7 @@ mod stored_row;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod uploads;
 mod upstream;
 
 pub use clock_guard::ClockStatus;
@@ -52,7 +54,11 @@ pub use records::{
     NewCredential, Quota, RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome,
     RotateCredentialOutcome, SecretHash, SetReviewOutcome,
 };
-pub use records::{AppendOutcome, BeginUploadOutcome, Media, NewUpload, Upload};
+pub use records::{
+    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
+    MEDIA_READ_BYTES, Media, NewUpload, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
+    UPLOAD_LIFETIME_HOURS, Upload,
+};
 pub use records::{
     Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, NewWebhook,
     RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome, StoredSecret, Webhook,
@@ -89,10 +95,8 @@ pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
     DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EngineSubjects, EventStore,
     IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY,
-    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_OPEN_UPLOADS, MAX_SEARCH_COUNT,
-    MAX_STEPS_PER_TRANSACTION, MAX_UPLOAD_BYTES, MAX_VERSIONS, MAX_WEBHOOKS,
-    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, MaintenanceStore, MediaStore, StatisticsStore,
-    TemplateStore, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, UploadStore,
-    VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS,
+    MAX_WEBHOOKS, MaintenanceStore, StatisticsStore, TemplateStore, VERSION_OVERHEAD_BYTES,
+    WebhookStore,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};

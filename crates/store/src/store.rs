@@ -9,10 +9,8 @@ mod emulator;
 mod events;
 mod list;
 mod maintenance;
-mod media;
 mod statistics;
 mod templates;
-mod uploads;
 mod webhooks;
 
 pub use accounts::{
@@ -26,13 +24,8 @@ pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
 pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
-pub use media::{MEDIA_READ_BYTES, MediaStore, UNUSED_MEDIA_DAYS};
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
-pub use uploads::{
-    MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, UploadStore,
-};
 pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
 /// The subjects that each engine implements itself.
@@ -44,8 +37,6 @@ pub trait EngineSubjects:
     + WebhookStore
     + DeliveryStore
     + EmulatorStore
-    + UploadStore
-    + MediaStore
     + AccountStore
     + CredentialStore
     + ClockStore
@@ -62,8 +53,6 @@ impl<S> EngineSubjects for S where
         + WebhookStore
         + DeliveryStore
         + EmulatorStore
-        + UploadStore
-        + MediaStore
         + AccountStore
         + CredentialStore
         + ClockStore

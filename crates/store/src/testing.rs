@@ -15,20 +15,20 @@ use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, AppendOutcome, Attempt, Author, BeginUploadOutcome, ChangeClockOutcome,
-    ChangeOutcome, ChangeStore, ClockStatus, ClockStore, CreateAccountOutcome, CreateFaultOutcome,
-    CreateOutcome, CreateWebhookOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
-    DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease, DeliveryQuery, DeliveryStore,
-    DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EngineSubjects, EventNotifier, EventStore,
-    Feed, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary,
-    ListQuery, ListStore, MaintenanceStore, Media, MediaStore, MessageQuery, NameConflict,
-    NewAccount, NewCredential, NewMessage, NewTemplate, NewUpload, NewWebhook, Page, PhaseObserver,
-    RecordAttemptOutcome, RecordStatusesOutcome, RenameAccountOutcome, Replay, ReplayOutcome,
-    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome, SecretHash,
-    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
-    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, TraceContext, Upload, UploadStore, UpsertOutcome, Version, VersionSummary,
-    Webhook, WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork, engine::FaultPoints,
+    AddPhoneOutcome, Attempt, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus,
+    ClockStore, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome,
+    Credential, CredentialId, CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome,
+    Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore,
+    EmulatorWork, EngineSubjects, EventNotifier, EventStore, Feed, Finding, IdempotencyRecord,
+    IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, ListQuery, ListStore,
+    MaintenanceStore, MessageQuery, NameConflict, NewAccount, NewCredential, NewMessage,
+    NewTemplate, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome,
+    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome,
+    RotateCredentialOutcome, RotateOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
+    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
+    StoredMessage, StoredSecret, StoredTemplate, TemplateChange, TemplateStore, TraceContext,
+    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
+    WebhooksWithWork, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -185,20 +185,6 @@ with_faults! {
         record_statuses(
             endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
         ) -> RecordStatusesOutcome;
-    }
-    UploadStore {
-        begin_upload(new: NewUpload) -> BeginUploadOutcome;
-        upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> Option<Upload>;
-        append_upload<'id, 'bytes>(
-            account: AccountId, id: &'id str, offset: u64, bytes: &'bytes [u8], room: u64,
-            at: Timestamp
-        ) -> AppendOutcome;
-        cancel_upload<'id>(account: AccountId, id: &'id str, at: Timestamp) -> bool;
-    }
-    MediaStore {
-        sample<'handle>(account: AccountId, handle: &'handle str, at: Timestamp) -> Option<Media>;
-        media<'handle>(handle: &'handle str) -> Option<Media>;
-        media_chunk<'handle>(handle: &'handle str, place: u64) -> Vec<u8>;
     }
     AccountStore {
         create_account(new: NewAccount) -> CreateAccountOutcome;

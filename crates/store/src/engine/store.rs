@@ -70,6 +70,20 @@ impl Store {
         self.run(method, Write { is_for_operator: true, ..Write::new(input, body) })
     }
 
+    /// Like [`Store::write`], for writes that carry many bytes.
+    pub(crate) fn write_large<I, T>(
+        &self,
+        method: &'static str,
+        input: I,
+        body: Body<I, T>,
+    ) -> BoxFuture<'_, Result<T, StoreError>>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.run(method, Write { is_large: true, ..Write::new(input, body) })
+    }
+
     fn run<I, T>(
         &self,
         method: &'static str,

@@ -8,10 +8,9 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
-    StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
+    StoredTemplate, TemplateChange, UpstreamConnection,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
-    records::KeptSamples,
 };
 
 /// The parts of these subjects that run in the transaction of another one.
@@ -77,11 +76,4 @@ pub(crate) trait SubjectsOfEngine: Send {
         change: &TemplateChange,
         planned: &PlannedEdit<'_>,
     ) -> Result<ChangeOutcome, StoreError>;
-
-    /// The samples of these links that are stored.
-    async fn kept_samples(
-        &mut self,
-        account: AccountId,
-        links: &[SampleLink],
-    ) -> Result<KeptSamples, StoreError>;
 }

@@ -33,7 +33,7 @@ use super::{
     create_queue::{PendingCreate, Queue},
     errors,
     ids::IdGenerator,
-    limits, media,
+    limits,
     pool::{CopySink, PgConnection, Values},
     templates::ids_exhausted,
 };
@@ -44,6 +44,8 @@ use crate::{
         limits::RemainingQuota,
         stored_bytes::version_bytes,
     },
+    engine::Dialect,
+    uploads,
 };
 
 /// The outcome of each create.
@@ -195,7 +197,9 @@ impl Batch<'_> {
             }
             if lookup_keys.references_media {
                 let handles = sample::referenced_names(new.template.content());
-                media::mark_used(self.connection, new.account, handles, new.at).await?;
+                let handles: Vec<&str> = handles.collect();
+                let values: Values<'_> = &[&handles, &key(new.account.get()), &millis(new.at)];
+                self.connection.execute(&uploads::use_files(Dialect::Postgres), values).await?;
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits, media,
+    emulator, events, limits,
     pool::Values,
     templates,
     transaction::{Transaction, transact},
@@ -37,7 +37,7 @@ use crate::{
     },
     encoding::LookupKeys,
     engine::Tx,
-    upstream,
+    uploads, upstream,
 };
 
 #[async_trait]
@@ -182,7 +182,7 @@ pub(super) async fn write_edit(
     transaction.stored_bytes(change.account).add(bytes);
     let edited = write_version(transaction, change, planned).await?;
     let handles = planned.media_handles();
-    media::mark_used(transaction.connection(), change.account, handles, change.at).await?;
+    uploads::mark_used(&mut Tx::new(transaction), change.account, handles, change.at).await?;
     append_events(transaction, change, &planned.planned, None).await?;
     changed(edited.as_ref())
 }

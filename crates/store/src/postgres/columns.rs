@@ -1,6 +1,6 @@
 //! Decodes columns into domain types, and encodes parameters.
 
-use std::{borrow::Cow, fmt::Display, sync::Arc};
+use std::{fmt::Display, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
@@ -15,14 +15,7 @@ use crate::{
     stored_row::{StoredRow, StoredValue},
 };
 
-pub(super) use crate::encoding::{actor_key, key, millis};
-
-/// A lookup text without U+0000, which PostgreSQL neither stores nor accepts as a parameter. A
-/// space replaces it: ids, handles, languages and phone numbers contain no spaces, so the lookup
-/// finds nothing.
-pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
-}
+pub(super) use crate::encoding::{actor_key, key, millis, without_nul};
 
 /// Reads a column, by name or by index, and decodes it; an invalid value is a [`CorruptRow`].
 pub(super) fn decode<T, K: FromSqlOwned>(

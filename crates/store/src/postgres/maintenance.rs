@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions, upstream,
+    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions, uploads, upstream,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ impl MaintenanceStore for PostgresStore {
             }
         }
         let uploads =
-            if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
+            if from.last_key.is_none() { uploads::delete_expired(self, at).await? } else { 0 };
         Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
     }
 

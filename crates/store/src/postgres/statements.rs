@@ -68,6 +68,10 @@ impl Engine for PostgresStore {
             ReadPath::Background => {
                 self.pools.acquire_slow().await?.query(&statement, values).await?
             }
+            ReadPath::Media => {
+                let slot = self.read_slots.acquire_media().await?;
+                self.pools.acquire_slow_with(slot).await?.query(&statement, values).await?
+            }
             ReadPath::Account(kind, account) => {
                 self.acquire_for(kind, account).await?.query(&statement, values).await?
             }

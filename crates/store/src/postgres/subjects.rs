@@ -9,12 +9,11 @@ use jiff::Timestamp;
 
 use super::transaction::Transaction;
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
-    StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
+    StoredTemplate, TemplateChange, UpstreamConnection,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
     encoding::LookupKeys,
     engine::SubjectsOfEngine,
-    records::KeptSamples,
 };
 
 #[async_trait]
@@ -93,14 +92,5 @@ impl SubjectsOfEngine for Transaction {
         planned: &PlannedEdit<'_>,
     ) -> Result<ChangeOutcome, StoreError> {
         super::changes::write_edit(self, change, planned).await
-    }
-
-    async fn kept_samples(
-        &mut self,
-        account: AccountId,
-        links: &[SampleLink],
-    ) -> Result<KeptSamples, StoreError> {
-        self.ensure_begun().await?;
-        super::media::kept_samples(self, account, links).await
     }
 }

@@ -10,7 +10,7 @@ use super::{
     batch::{INSERT_RECORDS, no_account},
     changes,
     columns::{actor_key, category, key, millis, number},
-    emulator, events, limits, media,
+    emulator, events, limits,
     pool::Values,
     templates::{ids_exhausted, record_in, with_unique_key},
     transaction::Transaction,
@@ -26,7 +26,7 @@ use crate::{
     },
     encoding::LookupKeys,
     engine::Tx,
-    upstream,
+    uploads, upstream,
 };
 
 /// Upserts all of the templates, or none.
@@ -153,7 +153,7 @@ async fn create(
         limits::count_create(transaction.connection(), new.account, seq, quota_at).await?;
     }
     let samples = sample::referenced_names(new.template.content());
-    media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
+    uploads::mark_used(&mut Tx::new(transaction), new.account, samples, new.at).await?;
     Ok(CreateOutcome::Created(template))
 }
 
@@ -181,7 +181,7 @@ pub(crate) async fn insert_counted(
         let content = new.template.content();
         transaction.stored_bytes(new.account).add(version_bytes(content));
         let samples = sample::referenced_names(content);
-        media::mark_used(transaction.connection(), new.account, samples, new.at).await?;
+        uploads::mark_used(&mut Tx::new(transaction), new.account, samples, new.at).await?;
     }
     Ok(id)
 }

@@ -3,6 +3,28 @@
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
+/// The maximum length of an upload; the minimum is 1.
+pub const MAX_UPLOAD_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// How many unfinished uploads an account may have.
+pub const MAX_OPEN_UPLOADS: u32 = 64;
+
+/// An unfinished upload expires after this long.
+pub const UPLOAD_LIFETIME_HOURS: i64 = 24;
+
+/// How many bytes of an upload one transaction writes: small, so that other writes do not wait
+/// long.
+pub const UPLOAD_CHUNK_BYTES: usize = 256 * 1_024;
+
+/// The size of a file is rounded up to a multiple of this when it counts towards the quota.
+pub const MEDIA_QUOTA_UNIT_BYTES: u64 = 4_096;
+
+/// A complete file that no template references expires after this long.
+pub const UNUSED_MEDIA_DAYS: i64 = 7;
+
+/// Maximum number of bytes that one read of a file returns: what a download holds in memory.
+pub const MEDIA_READ_BYTES: usize = 64 * 1_024;
+
 /// An upload to begin.
 #[derive(Clone, Debug)]
 pub struct NewUpload {
@@ -27,7 +49,7 @@ pub struct NewUpload {
     pub emulated_at: Option<Timestamp>,
 }
 
-/// The result of [`begin_upload`](crate::UploadStore::begin_upload).
+/// The result of [`begin_upload`](crate::Store::begin_upload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeginUploadOutcome {
     /// The upload can receive bytes.
@@ -63,7 +85,7 @@ pub struct Upload {
     pub emulated_at: Option<Timestamp>,
 }
 
-/// The result of [`append_upload`](crate::UploadStore::append_upload).
+/// The result of [`append_upload`](crate::Store::append_upload).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
     /// This many bytes have been received in total; the file is not complete.

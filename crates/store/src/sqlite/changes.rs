@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits, media, templates, translations, upsert, versions,
+    emulator, events, limits, templates, translations, upsert, versions,
     writer::Batch,
 };
 use crate::{
@@ -35,7 +35,7 @@ use crate::{
     encoding::LookupKeys,
     engine::Tx,
     sqlite::statements::ready,
-    upstream,
+    uploads, upstream,
 };
 
 #[async_trait]
@@ -176,7 +176,8 @@ pub(super) fn write_edit(
     versions::delete(batch.connection(), change.id, &expired)?;
     write_version(batch.connection(), change, planned)?;
     batch.add_stored_bytes(change.account, bytes)?;
-    media::mark_used(batch.connection(), change.account, planned.media_handles(), change.at)?;
+    let handles = planned.media_handles();
+    ready(uploads::mark_used(&mut Tx::new(batch), change.account, handles, change.at))?;
     finish(batch, change, &planned.planned, None)
 }
 

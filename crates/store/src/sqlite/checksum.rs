@@ -4,8 +4,6 @@
 //! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it; creates,
 //! events and frequent reads compute the same value in Rust.
 
-use std::{fmt::Display, sync::Arc};
-
 use rusqlite::{
     Connection, Row,
     functions::{Context, FunctionFlags},
@@ -15,48 +13,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::StoreError;
 
-/// The columns of `template` that its checksum covers.
-macro_rules! template_columns {
-    () => {
-        "id, account_id, phone_id, name, language, category, allow_category_change, content, \
-         version, status, live_version, hold, previous_category, reason, revision, created_at, \
-         updated_at, actor, version_at, decided_at, decided_by"
-    };
-}
-
-/// The checksum of a row of `template`, as an SQL expression.
-macro_rules! template_checksum {
-    () => {
-        concat!("row_checksum(", $crate::sqlite::checksum::template_columns!(), ")")
-    };
-}
-
-/// The checksum of a row of `former_version`, as an SQL expression.
-macro_rules! former_version_checksum {
-    () => {
-        "row_checksum(template_id, version, category, status, created_at, actor, content, \
-         previous_category, reason, decided_at, decided_by)"
-    };
-}
-
-/// The checksum of a row of `event`, as an SQL expression. It leaves out the trace and the emulated
-/// time: damage to them harms nothing.
-macro_rules! event_checksum {
-    () => {
-        "row_checksum(account_id, seq, type, template_id, version, at, actor, category, status, \
-         reason, webhook_id, origin)"
-    };
-}
-
-/// The checksum of a row of `upload_chunk`, as an SQL expression.
-macro_rules! upload_chunk_checksum {
-    () => {
-        "row_checksum(upload, place, bytes)"
-    };
-}
-
-pub(super) use {
-    event_checksum, former_version_checksum, template_checksum, template_columns,
+pub(super) use crate::row_checksum::{
+    damaged, event_checksum, former_version_checksum, template_checksum, template_columns,
     upload_chunk_checksum,
 };
 
@@ -88,21 +46,6 @@ const DAMAGED_ROWS: [(&str, &str); 4] = [
         ),
     ),
 ];
-
-/// A row whose content is not what was written.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the row {key} of the table {table} does not match its checksum: the disk has damaged it; restore a backup"
-)]
-pub(super) struct DamagedRow {
-    table: &'static str,
-    key: String,
-}
-
-/// The error for a row that does not match its checksum.
-pub(super) fn damaged(table: &'static str, key: impl Display) -> StoreError {
-    StoreError::Damaged(Arc::new(DamagedRow { table, key: format!("{key}") }))
-}
 
 /// Adds the function `row_checksum` to a connection.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, engine, sessions, upstream,
+    VERSION_OVERHEAD_BYTES, engine, sessions, uploads, upstream,
 };
 
 #[async_trait]
@@ -70,7 +70,7 @@ impl SqliteStore {
             }
         }
         let deleted_uploads =
-            if from.last_key.is_none() { self.delete_expired_uploads(at).await? } else { 0 };
+            if from.last_key.is_none() { uploads::delete_expired(self, at).await? } else { 0 };
         Ok(RetentionCursor { last_key, deleted_records, deleted_uploads })
     }
 }

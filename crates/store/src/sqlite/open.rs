@@ -16,7 +16,6 @@ use super::{
     open_files::OpenFiles,
     point_readers::PointReaders,
     reader_pool::{self, ReaderPool},
-    uploads,
     write_health::WriteHealth,
     writer::{Writer, WriterShared},
 };
@@ -24,6 +23,9 @@ use crate::{
     EventNotifier, ReadKind, StoreError,
     activity::{CommitCounters, QueueDepth},
 };
+
+/// Maximum number of queued writes that carry many bytes; all of them can be in one transaction.
+const MAX_QUEUED_LARGE_WRITES: usize = 4;
 
 /// A store in one SQLite file, with its search index in a second file beside it.
 pub struct SqliteStore {
@@ -33,8 +35,8 @@ pub struct SqliteStore {
     pub(super) point_readers: Arc<PointReaders>,
     pub(super) indexes: Arc<BufferedIndexes>,
     pub(super) event_notifier: Arc<EventNotifier>,
-    /// Limits how many upload chunks are queued for the writer.
-    pub(super) upload_permits: Semaphore,
+    /// Limits how many writes with many bytes are queued for the writer.
+    pub(super) large_write_permits: Semaphore,
     pub(super) files: Arc<OpenFiles>,
     pub(super) space: Arc<DiskSpace>,
     pub(super) write_health: Arc<WriteHealth>,
@@ -89,13 +91,13 @@ impl SqliteStore {
         };
         let writer = Writer::start(path.to_owned(), connection, shared, options)?;
         let readers = Arc::new(ReaderPool::of(path, Arc::clone(&files), Arc::clone(&indexes)));
-        let upload_permits = Semaphore::new(uploads::MAX_QUEUED_CHUNKS);
+        let large_write_permits = Semaphore::new(MAX_QUEUED_LARGE_WRITES);
         Ok(Self {
             readers,
             point_readers,
             indexes,
             event_notifier,
-            upload_permits,
+            large_write_permits,
             files,
             space,
             write_health,

@@ -11,7 +11,13 @@ use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, Statement};
 
-use super::{SqliteStore, audit, templates, versions, writer::Batch};
+use super::{
+    SqliteStore, audit,
+    cancellation::Cancellation,
+    reader_pool::{self, ReaderPool},
+    templates, versions,
+    writer::Batch,
+};
 use crate::{
     Author, Store, StoreError, StoredTemplate, Version,
     decisions::audit::AuditedChange,
@@ -34,10 +40,11 @@ impl Engine for SqliteStore {
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
-        let uses_reserve = write.is_for_operator();
+        let (uses_reserve, is_large) = (write.is_for_operator(), write.is_large());
         let work = move |batch: &mut Batch| {
             batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch))))
         };
+        let _permit = if is_large { self.large_write_permits.acquire().await.ok() } else { None };
         self.writer.queue(work, uses_reserve).await
     }
 
@@ -54,6 +61,12 @@ impl Engine for SqliteStore {
         match path {
             ReadPath::Point => self.point_readers.read(run),
             ReadPath::Background => self.readers.read(run),
+            ReadPath::Media => {
+                let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+                    readers.cancellable_read(cancellation, run)
+                };
+                reader_pool::run_blocking_media(&self.readers, read).await
+            }
             ReadPath::Account(kind, account) => self.read_blocking(kind, account, run).await,
         }
     }

@@ -9,12 +9,11 @@ use jiff::Timestamp;
 
 use super::writer::Batch;
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, SampleLink,
-    StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
+    StoredTemplate, TemplateChange, UpstreamConnection,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
     encoding::LookupKeys,
     engine::SubjectsOfEngine,
-    records::KeptSamples,
 };
 
 #[async_trait]
@@ -93,13 +92,5 @@ impl SubjectsOfEngine for Batch {
         planned: &PlannedEdit<'_>,
     ) -> Result<ChangeOutcome, StoreError> {
         super::changes::write_edit(self, change, planned)
-    }
-
-    async fn kept_samples(
-        &mut self,
-        account: AccountId,
-        links: &[SampleLink],
-    ) -> Result<KeptSamples, StoreError> {
-        super::media::kept_samples(self.connection(), account, links)
     }
 }

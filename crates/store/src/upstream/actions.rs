@@ -15,6 +15,7 @@ use crate::{
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::changes::done,
     engine::{Tx, values},
+    uploads,
 };
 
 /// Whether an account is connected.
@@ -150,7 +151,7 @@ async fn accept(
     let document = mirror::document(tx, account, &row.id).await?;
     let links = document.as_deref().map(|text| SampleLink::all(account, &row.id, text));
     let links = links.unwrap_or_default();
-    let kept = tx.kept_samples(account, &links).await?;
+    let kept = uploads::kept_samples(tx, account, &links).await?;
     let samples = (&*links, &kept);
     let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref(), samples));
     let Some(planned) = planned else { return Ok(UNREAD) };

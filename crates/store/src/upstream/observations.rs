@@ -17,6 +17,7 @@ use crate::{
     decisions::create::{created, created_event},
     encoding::unique_key_hash,
     engine::{Tx, values},
+    uploads,
 };
 
 /// When a template was seen at the provider, and when that is recorded.
@@ -99,7 +100,7 @@ impl Recorder {
         }
         let imported = match &mut observed.import {
             Some(import) => {
-                import.use_samples(&tx.kept_samples(account, &import.links).await?);
+                import.use_samples(&uploads::kept_samples(tx, account, &import.links).await?);
                 create(tx, import).await?
             }
             None => None,

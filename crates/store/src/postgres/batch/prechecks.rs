@@ -24,6 +24,8 @@ use crate::{
     },
 };
 
+pub(in crate::postgres) use crate::error::no_account;
+
 /// How much a batch checks before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::postgres) enum Precheck {
@@ -158,15 +160,6 @@ fn account_locked(error: StoreError) -> StoreError {
 pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<AccountLocked>().is_some())
 }
-
-/// The error of a write to an account that does not exist.
-pub(in crate::postgres) fn no_account() -> StoreError {
-    StoreError::Failed(Arc::new(NoAccount))
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the account does not exist in the database")]
-struct NoAccount;
 
 async fn rows_if(
     is_wanted: bool,

@@ -22,12 +22,12 @@ use crate::{
         columns::{actor_key, key, millis},
         emulator, events,
         idempotency::{self, Found},
-        limits, media,
+        limits,
         statements::ready,
         translations,
         writer::Batch,
     },
-    upstream,
+    uploads, upstream,
 };
 
 const INSERT: &str = "INSERT INTO template (id, account_id, phone_id, unique_key, name, language, \
@@ -139,7 +139,7 @@ pub(in crate::sqlite) fn insert(
     batch.add_unique_key(lookup_keys.unique_key, id);
     if lookup_keys.references_media {
         let handles = sample::referenced_names(template.content());
-        media::mark_used(batch.connection(), new.account, handles, new.at)?;
+        ready(uploads::mark_used(&mut Tx::new(batch), new.account, handles, new.at))?;
     }
     batch.add_stored_bytes(new.account, version_bytes(template.content()))?;
     Ok(id)

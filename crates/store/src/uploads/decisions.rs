@@ -1,7 +1,5 @@
-//! Uploads and the files that result from them: whether one may begin, what an append writes, and
-//! when a file expires.
-
-use std::borrow::Cow;
+//! Whether an upload may begin, what an append writes, when a file expires, and how their rows are
+//! decoded.
 
 use galley_domain::emulator::EmulatorKind;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +9,7 @@ use crate::{
     StoreError, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload,
     encoding::{millis, quota_bytes},
     media_type,
-    stored_row::StoredRow,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// A stored chunk shorter than this is extended by the next append, so that an upload in many small
@@ -24,14 +22,14 @@ const DELETION_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 /// How many bytes of its account's quota a file uses before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QuotaChange {
-    pub(crate) before: u64,
-    pub(crate) after: u64,
+pub(super) struct QuotaChange {
+    pub(super) before: u64,
+    pub(super) after: u64,
 }
 
 impl QuotaChange {
     /// The change of a file from one number of bytes to another; `None` if there is no file.
-    pub(crate) fn new(file_name: &str, before: Option<u64>, after: Option<u64>) -> Self {
+    pub(super) fn new(file_name: &str, before: Option<u64>, after: Option<u64>) -> Self {
         let used = |bytes: Option<u64>| bytes.map_or(0, |bytes| quota_bytes(bytes, file_name));
         Self { before: used(before), after: used(after) }
     }
@@ -39,7 +37,7 @@ impl QuotaChange {
 
 /// Decides whether an upload may begin, and what it uses of the quota then. `unfinished` is the
 /// number of the account's unfinished uploads, and `used` how many bytes its files use.
-pub(crate) fn begin(
+pub(super) fn plan_upload(
     new: &NewUpload,
     unfinished: u64,
     used: u64,
@@ -58,20 +56,16 @@ pub(crate) fn begin(
 }
 
 /// The row of an upload.
-pub(crate) struct StoredUpload {
+pub(super) struct StoredUpload {
     /// Its chunks refer to this number.
-    pub(crate) number: i64,
+    pub(super) number: i64,
     /// The handle of the file, which its sender learns when it is complete.
     handle: String,
     upload: Upload,
 }
 
 impl StoredUpload {
-    /// Selects what [`read`](Self::read) needs.
-    pub(crate) const SELECT: &str = "SELECT number, file_name, file_type, length, received, \
-         handle, sniffed, created_at, emulated_at FROM upload";
-
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let upload = Upload {
             file_name: row.value("file_name")?,
             file_type: row.value("file_type")?,
@@ -86,7 +80,7 @@ impl StoredUpload {
     }
 
     /// The upload as its sender sees it.
-    pub(crate) fn into_upload(self) -> Upload {
+    pub(super) fn into_upload(self) -> Upload {
         let Self { handle, upload, .. } = self;
         let is_complete = upload.received == upload.length;
         Upload { handle: is_complete.then_some(handle), ..upload }
@@ -98,31 +92,24 @@ impl StoredUpload {
 }
 
 /// The part of an append that one transaction writes.
-#[derive(Clone)]
-pub(crate) struct Part<'b> {
-    pub(crate) offset: u64,
-    pub(crate) bytes: Cow<'b, [u8]>,
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) bytes: Vec<u8>,
     /// Number of bytes that follow in the same append.
-    pub(crate) remaining: u64,
+    pub(super) remaining: u64,
     /// Maximum number of bytes for all files of the account.
-    pub(crate) quota: u64,
-}
-
-impl Part<'_> {
-    pub(crate) fn into_owned(self) -> Part<'static> {
-        Part { bytes: Cow::Owned(self.bytes.into_owned()), ..self }
-    }
+    pub(super) quota: u64,
 }
 
 /// Splits an append into parts; there is at least one, which may be empty.
-pub(crate) fn parts(offset: u64, bytes: &[u8], quota: u64) -> impl Iterator<Item = Part<'_>> {
+pub(super) fn parts(offset: u64, bytes: &[u8], quota: u64) -> impl Iterator<Item = Part> {
     let starts = (0..bytes.len().max(1)).step_by(UPLOAD_CHUNK_BYTES);
     starts.map(move |start| {
         let rest = &bytes[start..];
         let (current, remaining) = rest.split_at(rest.len().min(UPLOAD_CHUNK_BYTES));
         Part {
             offset: offset.saturating_add(start as u64),
-            bytes: Cow::Borrowed(current),
+            bytes: current.to_owned(),
             remaining: remaining.len() as u64,
             quota,
         }
@@ -131,21 +118,21 @@ pub(crate) fn parts(offset: u64, bytes: &[u8], quota: u64) -> impl Iterator<Item
 
 /// What an append of one part writes.
 #[derive(Clone, Copy)]
-pub(crate) struct AppendPlan {
+pub(super) struct AppendPlan {
     /// How many bytes have been received afterwards.
-    pub(crate) received: u64,
-    pub(crate) is_complete: bool,
+    pub(super) received: u64,
+    pub(super) is_complete: bool,
     /// The media type that the first bytes of the complete file indicate, if any.
-    pub(crate) sniffed: Option<&'static str>,
-    pub(crate) quota: QuotaChange,
+    pub(super) sniffed: Option<&'static str>,
+    pub(super) quota: QuotaChange,
 }
 
 impl AppendPlan {
     /// Decides what a part writes, or returns the outcome if it writes nothing. `used` is how many
     /// bytes of the quota the account's files use.
-    pub(crate) fn new(
+    pub(super) fn new(
         stored: &StoredUpload,
-        part: &Part<'_>,
+        part: &Part,
         used: u64,
     ) -> Result<Self, AppendOutcome> {
         let upload = &stored.upload;
@@ -173,7 +160,7 @@ impl AppendPlan {
     }
 
     /// Checks the type of a complete file by its first [`media_type::SNIFF_BYTES`].
-    pub(crate) fn check_type(
+    pub(super) fn check_type(
         &mut self,
         stored: &StoredUpload,
         head: &[u8],
@@ -188,7 +175,7 @@ impl AppendPlan {
     }
 
     /// The outcome once the part is written.
-    pub(crate) fn outcome(&self, stored: &StoredUpload) -> AppendOutcome {
+    pub(super) fn outcome(&self, stored: &StoredUpload) -> AppendOutcome {
         if self.is_complete {
             stored.complete(self.sniffed.map(str::to_owned))
         } else {
@@ -197,24 +184,25 @@ impl AppendPlan {
     }
 }
 
-/// Whether new bytes extend the last stored chunk instead of becoming a chunk of their own.
-pub(crate) fn extends_last_chunk(last: usize, new: usize) -> bool {
-    last < MIN_CHUNK_BYTES && last + new <= UPLOAD_CHUNK_BYTES
+/// New bytes extend the last stored chunk if it is shorter than this, and else become a chunk of their
+/// own.
+pub(super) fn extended_below(new: usize) -> usize {
+    MIN_CHUNK_BYTES.min((UPLOAD_CHUNK_BYTES + 1).saturating_sub(new))
 }
 
 /// Unfinished uploads created at or before this time have expired.
-pub(crate) fn unfinished_cutoff(at: Timestamp) -> i64 {
+pub(super) fn unfinished_cutoff(at: Timestamp) -> i64 {
     millis(before(at, SignedDuration::from_hours(UPLOAD_LIFETIME_HOURS)))
 }
 
 /// Unused files finished at or before this time have expired: no template can use them any more.
-pub(crate) fn unused_cutoff(at: Timestamp) -> i64 {
+pub(super) fn unused_cutoff(at: Timestamp) -> i64 {
     millis(before(at, SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)))
 }
 
 /// Why a file is deleted.
 #[derive(Clone, Copy)]
-pub(crate) enum RemovalReason {
+pub(super) enum RemovalReason {
     /// It has expired by this time.
     Expired(Timestamp),
     /// No template uses it, and its upload was cancelled or refused.
@@ -223,15 +211,15 @@ pub(crate) enum RemovalReason {
 
 /// Which files may be deleted; files that a template uses never are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RemovalCutoffs {
+pub(super) struct RemovalCutoffs {
     /// Unfinished uploads created at or before this time.
-    pub(crate) unfinished: i64,
+    pub(super) unfinished: i64,
     /// Unused files finished at or before this time.
-    pub(crate) unused: i64,
+    pub(super) unused: i64,
 }
 
 impl RemovalReason {
-    pub(crate) fn cutoffs(self) -> RemovalCutoffs {
+    pub(super) fn cutoffs(self) -> RemovalCutoffs {
         match self {
             Self::Expired(at) => RemovalCutoffs {
                 unfinished: unfinished_cutoff(at),
@@ -243,7 +231,7 @@ impl RemovalReason {
 }
 
 /// The complete file in a row with the columns `sniffed`, `length`, `file_name` and `emulated_at`.
-pub(crate) fn media(row: &impl StoredRow) -> Result<Media, StoreError> {
+pub(super) fn media(row: &Row<'_>) -> Result<Media, StoreError> {
     let sniffed: Option<String> = row.value("sniffed")?;
     Ok(Media {
         file_type: sniffed.unwrap_or_else(|| "application/octet-stream".to_owned()),
@@ -256,7 +244,7 @@ pub(crate) fn media(row: &impl StoredRow) -> Result<Media, StoreError> {
 
 /// The complete file in such a row that also has the columns `account_id` and `emulator` of its
 /// account.
-pub(crate) fn public_media(row: &impl StoredRow) -> Result<Media, StoreError> {
+pub(super) fn public_media(row: &Row<'_>) -> Result<Media, StoreError> {
     let kind = row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?;
     let faithful = match kind {
         Some(EmulatorKind { faithful: true }) => Some(row.account_id("account_id")?),

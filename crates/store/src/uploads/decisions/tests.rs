@@ -35,11 +35,11 @@ fn stored(received: u64, length: u64) -> StoredUpload {
     StoredUpload { number: 1, handle: "h".to_owned(), upload }
 }
 
-fn part(offset: u64, len: usize, remaining: u64, quota: u64) -> Part<'static> {
-    Part { offset, bytes: Cow::Owned(vec![0; len]), remaining, quota }
+fn part(offset: u64, len: usize, remaining: u64, quota: u64) -> Part {
+    Part { offset, bytes: vec![0; len], remaining, quota }
 }
 
-fn planned(received: u64, length: u64, part: &Part<'_>, used: u64) -> Result<u64, AppendOutcome> {
+fn planned(received: u64, length: u64, part: &Part, used: u64) -> Result<u64, AppendOutcome> {
     AppendPlan::new(&stored(received, length), part, used).map(|plan| plan.received)
 }
 
@@ -55,14 +55,14 @@ fn an_upload_begins_within_its_limits() {
         (UNIT + 1, 0, UNIT, Some(BeginUploadOutcome::QuotaExceeded(UNIT))),
         (1, 0, u64::MAX, Some(BeginUploadOutcome::QuotaExceeded(u64::MAX))),
     ] {
-        let begun = begin(&new(length, 2 * UNIT), unfinished, used);
+        let begun = plan_upload(&new(length, 2 * UNIT), unfinished, used);
         assert_eq!(begun.err(), expected, "{length} {unfinished} {used}");
     }
 }
 
 #[test]
 fn a_file_uses_the_quota_from_its_first_byte_until_it_is_deleted() {
-    assert_eq!(begin(&new(1, UNIT), 0, 0), Ok(QuotaChange { before: 0, after: UNIT }));
+    assert_eq!(plan_upload(&new(1, UNIT), 0, 0), Ok(QuotaChange { before: 0, after: UNIT }));
     let grown = QuotaChange::new("name", Some(0), Some(UNIT + 1));
     assert_eq!(grown, QuotaChange { before: UNIT + 4, after: 2 * UNIT + 4 });
     assert_eq!(QuotaChange::new("name", Some(1), None), QuotaChange { before: UNIT + 4, after: 0 });
@@ -108,7 +108,7 @@ fn a_complete_file_has_to_be_of_the_declared_type() {
 fn an_append_is_split_into_chunks_without_a_gap() {
     let bytes = vec![7; 2 * UPLOAD_CHUNK_BYTES + 1];
     let shape = |offset, bytes: &[u8]| -> Vec<(u64, usize, u64)> {
-        let shape = |part: Part<'_>| (part.offset, part.bytes.len(), part.remaining);
+        let shape = |part: Part| (part.offset, part.bytes.len(), part.remaining);
         parts(offset, bytes, 0).map(shape).collect()
     };
     let chunk = UPLOAD_CHUNK_BYTES as u64;
@@ -120,6 +120,13 @@ fn an_append_is_split_into_chunks_without_a_gap() {
     assert_eq!(shape(3, &bytes), expected);
     assert_eq!(shape(3, &bytes[..UPLOAD_CHUNK_BYTES]), [(3, UPLOAD_CHUNK_BYTES, 0)]);
     assert_eq!(shape(3, &[]), [(3, 0, 0)]);
+}
+
+#[test]
+fn only_a_short_last_chunk_is_extended_and_only_up_to_the_length_of_a_chunk() {
+    assert_eq!(extended_below(1), MIN_CHUNK_BYTES);
+    assert_eq!(extended_below(UPLOAD_CHUNK_BYTES - MIN_CHUNK_BYTES + 1), MIN_CHUNK_BYTES);
+    assert_eq!(extended_below(UPLOAD_CHUNK_BYTES), 1, "no stored chunk is empty");
 }
 
 #[test]
