@@ -26,7 +26,7 @@ pub(crate) use self::{
     tx::{Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };
-use crate::{ReadKind, StoreError, StoredTemplate, Version, stored_row::Row};
+use crate::{EventNotifier, ReadKind, StoreError, StoredTemplate, Version, stored_row::Row};
 
 /// The body of a write: decides, and runs its statements. An engine may run it several times with the
 /// same input.
@@ -37,6 +37,12 @@ pub(crate) type Body<I, T> =
 #[async_trait]
 pub(crate) trait Engine: Send + Sync {
     fn dialect(&self) -> Dialect;
+
+    /// Notifies subscribers of the events that it commits.
+    fn event_notifier(&self) -> &EventNotifier;
+
+    /// Looks after the files of the database, if they are on this machine; `false` if they are gone.
+    fn check_files(&self) -> bool;
 
     /// Runs a write in one transaction; returns when it is durable.
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError>;

@@ -11,6 +11,7 @@ mod encoding;
 mod engine;
 mod error;
 mod event_notifier;
+mod events;
 mod fair_slots;
 mod id_range;
 mod media_type;
@@ -93,10 +94,9 @@ pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
-    DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EngineSubjects, EventStore,
-    IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY,
-    MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS,
-    MAX_WEBHOOKS, MaintenanceStore, StatisticsStore, TemplateStore, VERSION_OVERHEAD_BYTES,
-    WebhookStore,
+    DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS,
+    ListStore, MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
+    MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MAX_WEBHOOKS,
+    MaintenanceStore, StatisticsStore, TemplateStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};

@@ -6,7 +6,6 @@ mod clock_guard;
 mod credentials;
 mod deliveries;
 mod emulator;
-mod events;
 mod list;
 mod maintenance;
 mod statistics;
@@ -21,7 +20,6 @@ pub use clock_guard::ClockStore;
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
 pub use deliveries::DeliveryStore;
 pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
-pub use events::EventStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use statistics::StatisticsStore;
@@ -33,7 +31,6 @@ pub trait EngineSubjects:
     TemplateStore
     + ChangeStore
     + ListStore
-    + EventStore
     + WebhookStore
     + DeliveryStore
     + EmulatorStore
@@ -49,7 +46,6 @@ impl<S> EngineSubjects for S where
     S: TemplateStore
         + ChangeStore
         + ListStore
-        + EventStore
         + WebhookStore
         + DeliveryStore
         + EmulatorStore

@@ -19,16 +19,15 @@ use crate::{
     ClockStore, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome,
     Credential, CredentialId, CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome,
     Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore,
-    EmulatorWork, EngineSubjects, EventNotifier, EventStore, Feed, Finding, IdempotencyRecord,
-    IndexProgress, IndexStep, IssueTokenOutcome, LanguageSummary, ListQuery, ListStore,
-    MaintenanceStore, MessageQuery, NameConflict, NewAccount, NewCredential, NewMessage,
-    NewTemplate, NewWebhook, Page, PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome,
-    RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor, RevokeTokenOutcome,
-    RotateCredentialOutcome, RotateOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
-    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
-    StoredMessage, StoredSecret, StoredTemplate, TemplateChange, TemplateStore, TraceContext,
-    UpsertOutcome, Version, VersionSummary, Webhook, WebhookChange, WebhookKey, WebhookStore,
-    WebhooksWithWork, engine::FaultPoints,
+    EmulatorWork, EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep,
+    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery,
+    NameConflict, NewAccount, NewCredential, NewMessage, NewTemplate, NewWebhook, Page,
+    PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome, RenameAccountOutcome, Replay,
+    ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome,
+    SecretHash, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity,
+    StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate,
+    TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary, Webhook,
+    WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -129,15 +128,6 @@ with_faults! {
         update_search_index() -> IndexProgress;
         index_account(account: AccountId, newest: u64) -> IndexStep;
     }
-    EventStore {
-        events(account: AccountId, after: Option<u64>, limit: usize) -> Feed;
-        newest_event(account: AccountId) -> u64;
-        poll_events() -> ();
-        delete_expired_events(since: Timestamp) -> usize;
-        @ fn event_notifier(&self) -> &EventNotifier {
-            self.inner.event_notifier()
-        }
-    }
     WebhookStore {
         create_webhook(new: NewWebhook) -> CreateWebhookOutcome;
         webhooks(account: AccountId) -> Vec<Webhook>;
@@ -227,6 +217,7 @@ with_faults! {
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
+        delete_expired_events(since: Timestamp) -> usize;
         count_stored_bytes(all: bool) -> usize;
         ping() -> ();
         check_integrity() -> Vec<Finding>;

@@ -7,7 +7,10 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::{Actor, Event, EventSubject, Feed, StoreError, TraceContext, stored_row::StoredRow};
+use crate::{
+    Actor, Event, EventSubject, Feed, StoreError, TraceContext, row_checksum::damaged,
+    stored_row::StoredRow,
+};
 
 /// A template event to append. Its sequence number is assigned then.
 pub(crate) struct NewEvent<'a> {
@@ -38,8 +41,16 @@ pub(crate) fn feed(after: Option<u64>, events: Vec<Event>, newest: u64) -> Feed 
     }
 }
 
-/// The event in a row.
+/// The event in a row. The columns `is_intact` and `is_template_intact` tell whether the rows match their
+/// checksums.
 pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
+    if !row.value("is_intact")? {
+        let (account, seq): (i64, i64) = (row.value("account_id")?, row.value("seq")?);
+        return Err(damaged("event", format!("{account} number {seq}")));
+    }
+    if row.value::<Option<bool>>("is_template_intact")? == Some(false) {
+        return Err(damaged("template", row.value::<i64>("template_id")?));
+    }
     let kind = row.parsed("type", EventType::parse)?;
     let actor = row.actor("actor")?;
     Ok(Event {

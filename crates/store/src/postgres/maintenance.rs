@@ -50,6 +50,10 @@ impl MaintenanceStore for PostgresStore {
         Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
     }
 
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        self.delete_some_expired_events(since).await
+    }
+
     async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError> {
         self.count_bytes(all).await
     }

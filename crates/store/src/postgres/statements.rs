@@ -12,7 +12,7 @@ use super::{
     versions,
 };
 use crate::{
-    Author, Store, StoreError, StoredTemplate, Version,
+    Author, EventNotifier, ReadKind, Store, StoreError, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
@@ -30,6 +30,14 @@ impl From<PostgresStore> for Store {
 impl Engine for PostgresStore {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
+    }
+
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
+    }
+
+    fn check_files(&self) -> bool {
+        true
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
@@ -71,6 +79,10 @@ impl Engine for PostgresStore {
             ReadPath::Media => {
                 let slot = self.read_slots.acquire_media().await?;
                 self.pools.acquire_slow_with(slot).await?.query(&statement, values).await?
+            }
+            ReadPath::Account(ReadKind::Feed, account) => {
+                let _slot = self.read_slots.acquire(ReadKind::Feed, account).await?;
+                self.pools.read(&statement, values).await?
             }
             ReadPath::Account(kind, account) => {
                 self.acquire_for(kind, account).await?.query(&statement, values).await?

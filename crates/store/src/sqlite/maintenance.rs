@@ -6,7 +6,14 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::{SqliteStore, backup, checksum, idempotency::Expired, schema};
+use super::{
+    SqliteStore, backup,
+    cancellation::Cancellation,
+    checksum,
+    idempotency::Expired,
+    reader_pool::{self, ReaderPool},
+    retention, schema,
+};
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
     VERSION_OVERHEAD_BYTES, engine, sessions, uploads, upstream,
@@ -20,6 +27,16 @@ impl MaintenanceStore for SqliteStore {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
         self.delete_next_expired_records(from, at).await
+    }
+
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
+        let find = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers
+                .cancellable_read(cancellation, |store| retention::find_purge_target(store, since))
+        };
+        let target = reader_pool::run_blocking_in_background(&self.readers, find).await?;
+        let Some(target) = target else { return Ok(0) };
+        self.writer.write(move |batch| retention::purge(batch, &target, since)).await
     }
 
     async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError> {

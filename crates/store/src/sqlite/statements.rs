@@ -19,7 +19,7 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Author, Store, StoreError, StoredTemplate, Version,
+    Author, EventNotifier, Store, StoreError, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
@@ -37,6 +37,19 @@ impl From<SqliteStore> for Store {
 impl Engine for SqliteStore {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
+    }
+
+    fn event_notifier(&self) -> &EventNotifier {
+        &self.event_notifier
+    }
+
+    fn check_files(&self) -> bool {
+        // Both log what they find.
+        let are_present = self.files.check().is_ok();
+        if are_present {
+            self.space.restore_reserve();
+        }
+        are_present
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {

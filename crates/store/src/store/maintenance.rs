@@ -19,6 +19,10 @@ pub trait MaintenanceStore: Send + Sync {
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError>;
 
+    /// Deletes a batch of events older than `since` that no endpoint still needs, oldest first,
+    /// with their deliveries. Returns how many rows it deleted; 0 when nothing is left to delete.
+    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError>;
+
     /// Counts the bytes that templates take, for all accounts or for those whose last count was
     /// interrupted. Writes go on meanwhile. Returns how many accounts it counted.
     async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError>;

@@ -18,6 +18,7 @@ use crate::{
         events::event,
         webhooks::webhook,
     },
+    engine::Dialect,
     postgres::{
         columns::{get, key, millis, number, optional_timestamp},
         events,
@@ -51,10 +52,10 @@ pub(super) static FIRST_DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT due.seq AS due_seq, due.attempts, due.template_id AS due_template, found.* \
          FROM ({}) AS due JOIN webhook w ON w.id = due.webhook_id \
-         LEFT JOIN LATERAL (SELECT {} WHERE e.account_id = w.account_id AND e.seq = due.seq) \
+         LEFT JOIN LATERAL ({} WHERE e.account_id = w.account_id AND e.seq = due.seq) \
          AS found ON true",
         due!(),
-        events::EVENT
+        crate::events::select(Dialect::Postgres)
     )
 });
 
