@@ -5,8 +5,30 @@ use jiff::Timestamp;
 
 use crate::{
     ConnectionState, ReviewStatistics, SearchStatistics, StoreError, UpstreamStatistics,
-    WebhookStatistics, stored_row::StoredRow,
+    WebhookStatistics, records::undecided, stored_row::StoredRow,
 };
+
+/// The pending templates of each account on which its own reviewers decide: how many of the first `$1`,
+/// and since when. The times are those of the first `$2` templates in each list bucket. `bucket` is the
+/// bucket of the template `t`.
+pub(crate) fn pending_reviews(bucket: &str) -> String {
+    let pending = format!(
+        "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
+         AND {bucket} < 'PENDING!' AND {bucket}"
+    );
+    let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
+    format!(
+        "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT $1) \
+         AS counted) AS pending, (WITH RECURSIVE bucket (name) AS \
+         (SELECT (SELECT {bucket} {pending} >= 'PENDING ' ORDER BY {bucket} LIMIT 1) UNION ALL \
+         SELECT (SELECT {bucket} {pending} > bucket.name ORDER BY {bucket} LIMIT 1) \
+         FROM bucket WHERE bucket.name IS NOT NULL) \
+         SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
+         {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
+         FROM account a LEFT JOIN upstream u ON u.account_id = a.id WHERE a.disabled_at IS NULL \
+         AND NOT (a.review = 'auto' AND u.account_id IS NOT NULL)"
+    )
+}
 
 impl ReviewStatistics {
     /// Adds the templates of an account that wait for a review: columns `pending` and `since`.
@@ -16,6 +38,23 @@ impl ReviewStatistics {
         Ok(())
     }
 }
+
+/// The endpoints, with the deliveries that wait, the first events of each backlog, and what is due.
+/// Leased deliveries are among the first that are due.
+pub(crate) const ENDPOINTS: &str = "SELECT w.disabled_at IS NOT NULL OR a.disabled_at IS NOT NULL AS is_disabled, \
+     w.failing_since IS NOT NULL AS is_failing, w.cursor, a.last_seq, \
+     (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
+     AND d.status = 'waiting' LIMIT $1) AS counted) AS waiting, \
+     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = \
+     (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
+     AS waiting_since, \
+     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
+     AS next_event_at, \
+     (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) \
+     AS due_at, \
+     (SELECT max(leased_until) FROM (SELECT d.leased_until FROM delivery d WHERE d.webhook_id = w.id \
+     AND d.due_at IS NOT NULL ORDER BY d.due_at LIMIT 16) AS due) AS leased_until, w.resting_until \
+     FROM webhook w JOIN account a ON a.id = w.account_id";
 
 /// An endpoint and the events that it has not received.
 #[derive(Clone, Copy, Debug)]

@@ -15,8 +15,9 @@ use crate::{
     MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
     SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
     UpstreamStatistics, WebhookStatistics,
-    decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
-    records::undecided,
+    decisions::statistics::{
+        CONNECTIONS, ConnectionSample, ENDPOINTS, EndpointBacklog, IndexBacklog, pending_reviews,
+    },
 };
 
 #[async_trait]
@@ -48,27 +49,8 @@ impl StatisticsStore for PostgresStore {
     }
 }
 
-/// The pending templates of each account on which its own reviewers decide: how many, and since when.
-/// The times are those of the first templates in each list bucket.
-static REVIEWS: LazyLock<String> = LazyLock::new(|| {
-    let bucket = bucket!();
-    let pending = format!(
-        "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
-         AND {bucket} < 'PENDING!' AND {bucket}"
-    );
-    let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
-    format!(
-        "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT $1) \
-         AS counted) AS pending, (WITH RECURSIVE bucket (name) AS \
-         (SELECT (SELECT {bucket} {pending} >= 'PENDING ' ORDER BY {bucket} LIMIT 1) UNION ALL \
-         SELECT (SELECT {bucket} {pending} > bucket.name ORDER BY {bucket} LIMIT 1) \
-         FROM bucket WHERE bucket.name IS NOT NULL) \
-         SELECT min((SELECT min(at) FROM (SELECT coalesce(version_at, t.created_at) AS at \
-         {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT $2) AS dated)) FROM bucket) AS since \
-         FROM account a LEFT JOIN upstream u ON u.account_id = a.id WHERE a.disabled_at IS NULL \
-         AND NOT (a.review = 'auto' AND u.account_id IS NOT NULL)"
-    )
-});
+/// The statement that counts the templates that wait for a review.
+static REVIEWS: LazyLock<String> = LazyLock::new(|| pending_reviews(bucket!()));
 
 async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreError> {
     let limits = [MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS].map(i64::from);
@@ -80,23 +62,9 @@ async fn reviews(connection: &PgConnection) -> Result<ReviewStatistics, StoreErr
 }
 
 async fn webhooks(connection: &PgConnection) -> Result<WebhookStatistics, StoreError> {
-    let statement = "SELECT w.disabled_at IS NOT NULL OR a.disabled_at IS NOT NULL AS is_disabled, \
-         w.failing_since IS NOT NULL AS is_failing, w.cursor, a.last_seq, \
-         (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
-         AND d.status = 'waiting' LIMIT $1) AS counted) AS waiting, \
-         (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = \
-         (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
-         AS waiting_since, \
-         (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
-         AS next_event_at, \
-         (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) \
-         AS due_at, \
-         (SELECT max(leased_until) FROM (SELECT d.leased_until FROM delivery d WHERE d.webhook_id = w.id \
-         AND d.due_at IS NOT NULL ORDER BY d.due_at LIMIT 16) AS due) AS leased_until, w.resting_until \
-         FROM webhook w JOIN account a ON a.id = w.account_id";
     let limit = i64::from(MAX_COUNTED_DELIVERIES);
     let mut total = WebhookStatistics::default();
-    for row in connection.query(statement, &[&limit]).await? {
+    for row in connection.query(ENDPOINTS, &[&limit]).await? {
         total.add(&EndpointBacklog::from_row(&row)?);
     }
     Ok(total)

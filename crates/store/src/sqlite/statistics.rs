@@ -21,9 +21,10 @@ use crate::{
     MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
     SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
     UpstreamStatistics, WebhookStatistics,
-    decisions::statistics::{CONNECTIONS, ConnectionSample, EndpointBacklog, IndexBacklog},
+    decisions::statistics::{
+        CONNECTIONS, ConnectionSample, ENDPOINTS, EndpointBacklog, IndexBacklog, pending_reviews,
+    },
     partial_file::with_suffix,
-    records::undecided,
 };
 
 #[async_trait]
@@ -57,25 +58,9 @@ impl StatisticsStore for SqliteStore {
     }
 }
 
-/// The pending templates of each account on which its own reviewers decide: how many, and since when.
-/// Lists are sorted by status first, so this reads only those. The times are those of the first
-/// templates in each list bucket.
-static REVIEWS: LazyLock<String> = LazyLock::new(|| {
-    let pending = "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
-                   AND t.bucket < 'PENDING!' AND t.bucket";
-    let waits = format!("(u.account_id IS NULL OR ({}))", undecided("t"));
-    format!(
-        "SELECT (SELECT count(*) FROM (SELECT 1 {pending} >= 'PENDING ' AND {waits} LIMIT ?1)) \
-         AS pending, (WITH RECURSIVE bucket (name) AS \
-         (SELECT (SELECT t.bucket {pending} >= 'PENDING ' ORDER BY t.bucket LIMIT 1) UNION ALL \
-         SELECT (SELECT t.bucket {pending} > bucket.name ORDER BY t.bucket LIMIT 1) \
-         FROM bucket WHERE bucket.name IS NOT NULL) \
-         SELECT min((SELECT min(at) FROM (SELECT coalesce(t.version_at, t.created_at) AS at \
-         {pending} = bucket.name AND {waits} ORDER BY t.id LIMIT ?2))) FROM bucket) AS since \
-         FROM account a LEFT JOIN upstream u ON u.account_id = a.id WHERE a.disabled_at IS NULL \
-         AND NOT (a.review = 'auto' AND u.account_id IS NOT NULL)"
-    )
-});
+/// The statement that counts the templates that wait for a review. Lists are sorted by status first, so
+/// this reads only those.
+static REVIEWS: LazyLock<String> = LazyLock::new(|| pending_reviews("t.bucket"));
 
 fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
     let mut query = store.prepare_cached(&REVIEWS)?;
@@ -86,23 +71,6 @@ fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
     }
     Ok(total)
 }
-
-/// The endpoints, with the deliveries that wait, the first events of each backlog, and what is due.
-/// Leased deliveries are among the first that are due.
-const ENDPOINTS: &str = "SELECT w.disabled_at IS NOT NULL OR a.disabled_at IS NOT NULL AS is_disabled, \
-     w.failing_since IS NOT NULL AS is_failing, w.cursor, a.last_seq, \
-     (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
-     AND d.status = 'waiting' LIMIT ?1)) AS waiting, \
-     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = \
-     (SELECT min(d.seq) FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting')) \
-     AS waiting_since, \
-     (SELECT e.at FROM event e WHERE e.account_id = w.account_id AND e.seq = w.cursor + 1) \
-     AS next_event_at, \
-     (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) \
-     AS due_at, \
-     (SELECT max(leased_until) FROM (SELECT d.leased_until FROM delivery d WHERE d.webhook_id = w.id \
-     AND d.due_at IS NOT NULL ORDER BY d.due_at LIMIT 16)) AS leased_until, w.resting_until \
-     FROM webhook w JOIN account a ON a.id = w.account_id";
 
 fn webhooks(store: &Connection) -> Result<WebhookStatistics, StoreError> {
     let mut query = store.prepare_cached(ENDPOINTS)?;
