@@ -4,7 +4,6 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod changes;
-mod clock_guard;
 pub(crate) mod create;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;

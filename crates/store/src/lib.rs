@@ -93,10 +93,10 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    AccountStore, ChangeStore, ClockStore, CredentialStore, DEFAULT_PHONE_NUMBERS,
-    DEFAULT_STORED_BYTES, DeliveryStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS,
-    ListStore, MAX_ACTIVE_TOKENS, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
-    MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MAX_WEBHOOKS,
-    MaintenanceStore, StatisticsStore, TemplateStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    AccountStore, ChangeStore, CredentialStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES,
+    DeliveryStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS,
+    MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
+    MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MAX_WEBHOOKS, MaintenanceStore, StatisticsStore,
+    TemplateStore, VERSION_OVERHEAD_BYTES, WebhookStore,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};

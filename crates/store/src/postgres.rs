@@ -5,7 +5,6 @@ mod accounts;
 mod address;
 mod batch;
 mod changes;
-mod clock_guard;
 mod columns;
 mod create_queue;
 mod credentials;

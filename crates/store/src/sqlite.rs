@@ -9,7 +9,6 @@ mod cancellation;
 mod changes;
 mod checkpoint;
 pub(crate) mod checksum;
-mod clock_guard;
 mod columns;
 pub(crate) mod connection;
 mod credentials;

@@ -2,7 +2,6 @@
 
 mod accounts;
 mod changes;
-mod clock_guard;
 mod credentials;
 mod deliveries;
 mod emulator;
@@ -16,7 +15,6 @@ pub use accounts::{
     AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
 };
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
-pub use clock_guard::ClockStore;
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
 pub use deliveries::DeliveryStore;
 pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
@@ -36,7 +34,6 @@ pub trait EngineSubjects:
     + EmulatorStore
     + AccountStore
     + CredentialStore
-    + ClockStore
     + MaintenanceStore
     + StatisticsStore
 {
@@ -51,7 +48,6 @@ impl<S> EngineSubjects for S where
         + EmulatorStore
         + AccountStore
         + CredentialStore
-        + ClockStore
         + MaintenanceStore
         + StatisticsStore
 {

@@ -15,10 +15,10 @@ use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, Attempt, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore, ClockStatus,
-    ClockStore, CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome,
-    Credential, CredentialId, CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome,
-    Delivery, DeliveryLease, DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore,
+    AddPhoneOutcome, Attempt, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore,
+    CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
+    CredentialId, CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery,
+    DeliveryLease, DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore,
     EmulatorWork, EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep,
     IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery,
     NameConflict, NewAccount, NewCredential, NewMessage, NewTemplate, NewWebhook, Page,
@@ -209,11 +209,6 @@ with_faults! {
         credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
         record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();
         credential_epoch() -> u64;
-    }
-    ClockStore {
-        observe_clock(now: Timestamp) -> ClockStatus;
-        check_clock(now: Timestamp) -> Option<ClockStatus>;
-        accept_clock(now: Timestamp) -> ();
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
