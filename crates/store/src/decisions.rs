@@ -19,4 +19,3 @@ pub(crate) mod stored_bytes;
 pub(crate) mod template_state;
 pub(crate) mod upsert;
 pub(crate) mod versions;
-pub(crate) mod webhooks;

@@ -33,6 +33,7 @@ pub mod testing;
 mod tests;
 mod uploads;
 mod upstream;
+mod webhooks;
 
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
@@ -96,7 +97,8 @@ pub use store::{
     AccountStore, ChangeStore, CredentialStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES,
     DeliveryStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS,
     MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
-    MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MAX_WEBHOOKS, MaintenanceStore, StatisticsStore,
-    TemplateStore, VERSION_OVERHEAD_BYTES, WebhookStore,
+    MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MaintenanceStore, StatisticsStore, TemplateStore,
+    VERSION_OVERHEAD_BYTES,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};
+pub use webhooks::MAX_WEBHOOKS;

@@ -9,7 +9,6 @@ mod list;
 mod maintenance;
 mod statistics;
 mod templates;
-mod webhooks;
 
 pub use accounts::{
     AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
@@ -22,14 +21,12 @@ pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use statistics::StatisticsStore;
 pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
-pub use webhooks::{MAX_WEBHOOKS, WebhookStore};
 
 /// The subjects that each engine implements itself.
 pub trait EngineSubjects:
     TemplateStore
     + ChangeStore
     + ListStore
-    + WebhookStore
     + DeliveryStore
     + EmulatorStore
     + AccountStore
@@ -43,7 +40,6 @@ impl<S> EngineSubjects for S where
     S: TemplateStore
         + ChangeStore
         + ListStore
-        + WebhookStore
         + DeliveryStore
         + EmulatorStore
         + AccountStore

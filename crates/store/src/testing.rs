@@ -16,18 +16,17 @@ use jiff::Timestamp;
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
     AddPhoneOutcome, Attempt, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore,
-    CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, CreateWebhookOutcome, Credential,
-    CredentialId, CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery,
-    DeliveryLease, DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore,
-    EmulatorWork, EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep,
-    IssueTokenOutcome, LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery,
-    NameConflict, NewAccount, NewCredential, NewMessage, NewTemplate, NewWebhook, Page,
-    PhaseObserver, RecordAttemptOutcome, RecordStatusesOutcome, RenameAccountOutcome, Replay,
-    ReplayOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, RotateOutcome,
-    SecretHash, SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity,
-    StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate,
-    TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary, Webhook,
-    WebhookChange, WebhookKey, WebhookStore, WebhooksWithWork, engine::FaultPoints,
+    CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, Credential, CredentialId,
+    CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease,
+    DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
+    EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome,
+    LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery, NameConflict,
+    NewAccount, NewCredential, NewMessage, NewTemplate, Page, PhaseObserver, RecordAttemptOutcome,
+    RecordStatusesOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
+    RevokeTokenOutcome, RotateCredentialOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
+    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
+    StoredMessage, StoredSecret, StoredTemplate, TemplateChange, TemplateStore, TraceContext,
+    UpsertOutcome, Version, VersionSummary, WebhookKey, WebhooksWithWork, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -127,19 +126,6 @@ with_faults! {
         count_templates(listing: ListQuery) -> u64;
         update_search_index() -> IndexProgress;
         index_account(account: AccountId, newest: u64) -> IndexStep;
-    }
-    WebhookStore {
-        create_webhook(new: NewWebhook) -> CreateWebhookOutcome;
-        webhooks(account: AccountId) -> Vec<Webhook>;
-        webhook(account: AccountId, id: WebhookId) -> Option<Webhook>;
-        change_webhook(
-            account: AccountId, id: WebhookId, change: WebhookChange, by: Author
-        ) -> Option<Webhook>;
-        rotate_webhook(
-            account: AccountId, id: WebhookId, secret: StoredSecret, until: Timestamp, anyway: bool,
-            by: Author
-        ) -> RotateOutcome;
-        delete_webhook(account: AccountId, id: WebhookId, by: Author) -> bool;
     }
     DeliveryStore {
         deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;

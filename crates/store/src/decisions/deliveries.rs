@@ -213,6 +213,16 @@ pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
     })
 }
 
+/// The failure history in a row of an endpoint.
+pub(crate) fn health(row: &impl StoredRow) -> Result<EndpointHealth, StoreError> {
+    Ok(EndpointHealth {
+        failures: row.decoded("failures", |count: i32| u32::try_from(count).ok())?,
+        failing_since: row.optional_timestamp("failing_since")?,
+        failed_at: row.optional_timestamp("failed_at")?,
+        resting_until: row.optional_timestamp("resting_until")?,
+    })
+}
+
 /// The number of attempts in a row of a delivery.
 pub(crate) fn attempt_count(row: &impl StoredRow) -> Result<u32, StoreError> {
     row.decoded("attempts", |count: i32| u32::try_from(count).ok())

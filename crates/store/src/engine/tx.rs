@@ -44,6 +44,10 @@ pub(crate) trait EngineTx: SubjectsOfEngine {
     /// Locks an account until the transaction ends; `false` if it does not exist or is deleted.
     async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError>;
 
+    /// The number of an account's newest event, if the transaction knows it without a read: on SQLite
+    /// always, on PostgreSQL once the account is locked.
+    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError>;
+
     /// Records a change in the audit feed.
     fn audit(
         &mut self,

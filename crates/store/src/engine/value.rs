@@ -3,7 +3,7 @@
 use std::{borrow::Cow, error::Error};
 
 use bytes::BytesMut;
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::id::{AccountId, TemplateId, WebhookId};
 use jiff::Timestamp;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -132,6 +132,7 @@ conversions! {
     Timestamp => at Integer millis(at);
     AccountId => id Integer key(id.get());
     TemplateId => id Integer key(id.get());
+    WebhookId => id Integer key(id.get());
     &'v str => text Text Cow::Borrowed(text);
     &'v String => text Text Cow::Borrowed(text);
     String => text Text Cow::Owned(text);

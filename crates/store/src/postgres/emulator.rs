@@ -23,7 +23,6 @@ pub(super) use self::{
     script::{
         apply_due_of, emulation, finish_deletion, finish_edit, locked_name, run_first_script,
     },
-    statuses::{RESTART as RESTART_STATUSES, SEND_ALL_STATUSES},
 };
 use super::{
     PostgresStore,

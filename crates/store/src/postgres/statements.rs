@@ -143,6 +143,10 @@ impl EngineTx for Transaction {
         self.lock(account).await
     }
 
+    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
+        Ok(self.has_locked(account).then(|| self.newest_seq(account)))
+    }
+
     fn audit(
         &mut self,
         account: AccountId,

@@ -229,7 +229,7 @@ impl Transaction {
 
     /// Locks an account that may be deleted: its events, versions and files still expire.
     pub(super) async fn lock_any(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        if self.accounts.contains_key(&account) {
+        if self.has_locked(account) {
             return Ok(true);
         }
         let statement = concat!(
@@ -261,6 +261,10 @@ impl Transaction {
         locked.last_seq += 1;
         locked.has_new_events = true;
         locked.last_seq
+    }
+
+    pub(super) fn has_locked(&self, account: AccountId) -> bool {
+        self.accounts.contains_key(&account)
     }
 
     /// The number of the newest event of a locked account.

@@ -44,7 +44,7 @@ pub struct NewWebhook {
     pub by: Author,
 }
 
-/// The result of [`create_webhook`](crate::WebhookStore::create_webhook).
+/// The result of [`create_webhook`](crate::Store::create_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateWebhookOutcome {
     /// The endpoint was registered.
@@ -102,7 +102,7 @@ pub struct WebhookChange {
     pub disabled: Option<bool>,
 }
 
-/// The result of [`rotate_webhook`](crate::WebhookStore::rotate_webhook).
+/// The result of [`rotate_webhook`](crate::Store::rotate_webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RotateOutcome {
     /// The secret was replaced; the former one stays valid until the given time.

@@ -9,7 +9,6 @@ use super::{
     columns::{key, millis, number},
     credentials, emulator, limits,
     statements::ready,
-    webhooks,
     writer::Batch,
 };
 use crate::{
@@ -26,7 +25,7 @@ use crate::{
         },
     },
     engine::Tx,
-    upstream,
+    upstream, webhooks,
 };
 
 #[async_trait]
@@ -338,17 +337,12 @@ fn delete(
     for revoked in credentials.iter().filter(|it| it.revoked_at.is_none()) {
         audit::append(connection, id, AuditedChange::CredentialRevoked(revoked), by)?;
     }
-    for webhook in webhooks::of_account(connection, id)? {
-        audit::append(connection, id, AuditedChange::WebhookDeleted(webhook.id), by)?;
-    }
+    ready(webhooks::delete_all(&mut Tx::new(batch), id, by))?;
+    let connection = batch.connection();
     for phone in phones(connection, id)? {
         audit::append(connection, id, AuditedChange::PhoneRemoved(&phone), by)?;
     }
     for statement in [
-        "INSERT INTO former_webhook (id) SELECT id FROM webhook WHERE account_id = ?1",
-        "DELETE FROM status_cursor WHERE webhook_id IN (SELECT id FROM webhook \
-         WHERE account_id = ?1)",
-        "DELETE FROM webhook WHERE account_id = ?1",
         "DELETE FROM phone WHERE account_id = ?1",
         "UPDATE upload SET used_at = NULL WHERE account_id = ?1 AND used_at IS NOT NULL",
     ] {

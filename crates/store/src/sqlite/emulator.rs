@@ -18,11 +18,8 @@ use galley_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-pub(super) use self::{
-    script::{
-        apply_due_of, emulation, finish_deletion, finish_edit, run_first_script, until_name_is_free,
-    },
-    statuses::{restart as restart_statuses, send_all_statuses},
+pub(super) use self::script::{
+    apply_due_of, emulation, finish_deletion, finish_edit, run_first_script, until_name_is_free,
 };
 use super::{
     SqliteStore,

@@ -132,6 +132,10 @@ impl EngineTx for Batch {
         self.has_account(account)
     }
 
+    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
+        self.newest_seq(account).map(Some)
+    }
+
     fn audit(
         &mut self,
         account: AccountId,

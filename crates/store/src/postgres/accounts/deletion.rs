@@ -12,12 +12,11 @@ use crate::{
     },
     engine::Tx,
     postgres::{
-        columns::{get, key, millis, webhook_id},
+        columns::{get, key, millis},
         credentials, emulator,
         transaction::Transaction,
-        webhooks,
     },
-    upstream,
+    upstream, webhooks,
 };
 
 pub(super) async fn delete(
@@ -45,14 +44,7 @@ pub(super) async fn delete(
         let revoked = decisions::credentials::credential(&row)?;
         transaction.audit(id, AuditedChange::CredentialRevoked(&revoked), by);
     }
-    let endpoints = "DELETE FROM webhook WHERE account_id = $1 RETURNING id";
-    for row in transaction.query(endpoints, &[&own]).await? {
-        let note = "INSERT INTO former_webhook (id) VALUES ($1)";
-        let webhook = webhook_id(&row, "id")?;
-        transaction.execute(note, &[&key(webhook.get())]).await?;
-        transaction.execute(webhooks::DELETE_CURSOR, &[&key(webhook.get())]).await?;
-        transaction.audit(id, AuditedChange::WebhookDeleted(webhook), by);
-    }
+    webhooks::delete_all(&mut Tx::new(transaction), id, by).await?;
     if found.as_ref().is_some_and(|account| account.emulator.is_some()) {
         emulator::delete_account(transaction, id).await?;
     }

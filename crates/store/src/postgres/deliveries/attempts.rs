@@ -8,9 +8,8 @@ use crate::{
     Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
     decisions::audit::AuditedChange,
     decisions::{
-        deliveries::{AttemptResult, EndpointUpdate},
+        deliveries::{AttemptResult, EndpointUpdate, health},
         endpoint_health::EndpointHealth,
-        webhooks::{health, webhook},
     },
     postgres::{
         columns::{get, key, millis},
@@ -20,6 +19,8 @@ use crate::{
         transaction::Transaction,
         webhooks,
     },
+    stored_row,
+    webhooks::webhook,
 };
 
 /// The endpoint, and the template of the delivery if the lease is still valid.
@@ -57,7 +58,8 @@ pub(in crate::postgres) async fn record(
         transaction.set_rollback_only();
         return Ok(RecordAttemptOutcome::LeaseLost);
     };
-    let (webhook, template) = (webhook(row)?, get::<i64>(row, "template_id")?);
+    let (webhook, template) =
+        (webhook(&stored_row::Row::Postgres(row))?, get::<i64>(row, "template_id")?);
     let result = AttemptResult::of(attempt, &webhook, health(row)?);
     let id = key(webhook.id.get());
     let values = owned![

@@ -16,7 +16,6 @@ use crate::{
             includes_version, lease_refusal,
         },
         events::event,
-        webhooks::webhook,
     },
     engine::Dialect,
     postgres::{
@@ -26,6 +25,8 @@ use crate::{
         transaction::Transaction,
         versions, webhooks,
     },
+    stored_row,
+    webhooks::webhook,
 };
 
 /// The endpoint, its account, and the end of the lease that probes it while it is down.
@@ -125,7 +126,7 @@ async fn lease_next(
     let [_, endpoint, due, pending] =
         <[Vec<Row>; 4]>::try_from(rows).expect("a pipeline returns the rows of each statement");
     let Some(row) = endpoint.first() else { return Ok(DeliveryLease::NothingDue(None)) };
-    let (webhook, newest) = (webhook(row)?, number(row, "last_seq")?);
+    let (webhook, newest) = (webhook(&stored_row::Row::Postgres(row))?, number(row, "last_seq")?);
     let probed_until = optional_timestamp(row, "probed_until")?;
     let is_account_disabled = get(row, "is_account_disabled")?;
     let is_emulator = get(row, "is_emulator")?;

@@ -10,13 +10,14 @@ use crate::{
     decisions::emulator::{
         EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
     },
+    engine::Tx,
     postgres::{
         batch::no_account,
         columns::{account_id, key, millis, number, optional_timestamp, webhook_id},
         pool::{PgPools, Values},
         transaction::Transaction,
-        webhooks,
     },
+    webhooks,
 };
 
 static ENDPOINTS: LazyLock<String> = LazyLock::new(|| {
@@ -74,17 +75,6 @@ static MESSAGES: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Lets a new endpoint (`$1`) get the statuses of all messages that are kept.
-pub(in crate::postgres) const SEND_ALL_STATUSES: &str =
-    "INSERT INTO status_cursor (webhook_id, sent, delivered, read) VALUES ($1, 0, 0, 0)";
-
-/// Lets an endpoint (`$1`) that is enabled get only the statuses of later messages, and ends its
-/// lease. Does nothing for an account (`$2`) that is not an emulator.
-pub(in crate::postgres) const RESTART: &str = "INSERT INTO status_cursor (webhook_id, sent, \
-     delivered, read) SELECT $1, last_message, last_message, last_message FROM emulator_clock \
-     WHERE account_id = $2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
-     delivered = excluded.delivered, read = excluded.read, leased_until = NULL";
-
 pub(super) async fn lease(
     transaction: &mut Transaction,
     id: WebhookId,
@@ -93,7 +83,7 @@ pub(super) async fn lease(
     lease_until: Timestamp,
 ) -> Result<StatusLease, StoreError> {
     // Deliveries to the endpoint go on meanwhile; only its deletion waits.
-    let Some(webhook) = webhooks::keep(transaction, id).await? else {
+    let Some(webhook) = webhooks::kept(&mut Tx::new(transaction), id).await? else {
         return Ok(nothing_due(transaction, None));
     };
     let Some(row) = transaction.query_one(&CLOCK, &[&key(id.get())]).await? else {

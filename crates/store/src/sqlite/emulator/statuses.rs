@@ -9,11 +9,13 @@ use crate::{
     decisions::emulator::{
         EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
     },
+    engine::Tx,
     sqlite::{
         columns::{account_id, key, millis, number, optional_timestamp, webhook_id},
-        webhooks,
+        statements::ready,
         writer::Batch,
     },
+    webhooks,
 };
 
 pub(super) fn endpoints(
@@ -48,12 +50,15 @@ pub(super) fn endpoints(
 }
 
 pub(super) fn lease(
-    batch: &Batch,
+    batch: &mut Batch,
     id: WebhookId,
     limit: usize,
     at: Timestamp,
     lease_until: Timestamp,
 ) -> Result<StatusLease, StoreError> {
+    let Some(webhook) = ready(webhooks::kept(&mut Tx::new(batch), id))? else {
+        return Ok(StatusLease::NothingDue(None));
+    };
     let connection = batch.connection();
     let mut query = connection.prepare_cached(&format!(
         "SELECT c.at, c.since, c.last_message, s.leased_until FROM webhook w \
@@ -65,9 +70,6 @@ pub(super) fn lease(
     let (clock, last_message) = (clock(row)?, number(row, "last_message")?);
     let other_lease = optional_timestamp(row, "leased_until")?;
     drop(rows);
-    let Some(webhook) = webhooks::by_id(connection, id)? else {
-        return Ok(StatusLease::NothingDue(None));
-    };
     let waits_until = [other_lease, webhook.resting_until].into_iter().flatten().max();
     if let Some(until) = waits_until.filter(|until| *until > at) {
         return Ok(StatusLease::NothingDue(Some(until)));
@@ -123,19 +125,6 @@ fn cursor(
 }
 
 /// The messages beyond a number, up to the first one that was sent after `latest`, at most `limit`.
-/// Lets a new endpoint get the statuses of all messages that are kept.
-pub(in crate::sqlite) fn send_all_statuses(
-    connection: &Connection,
-    id: WebhookId,
-) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "INSERT INTO status_cursor (webhook_id, sent, delivered, read) VALUES (?1, 0, 0, 0)",
-        )?
-        .execute([key(id.get())])?;
-    Ok(())
-}
-
 fn messages_after(
     connection: &Connection,
     account: AccountId,
@@ -159,24 +148,6 @@ fn messages_after(
         }
     }
     Ok(messages)
-}
-
-/// Lets an endpoint that is enabled get only the statuses of later messages, and ends its lease. Does
-/// nothing for an account that is not an emulator.
-pub(in crate::sqlite) fn restart(
-    connection: &Connection,
-    account: AccountId,
-    id: WebhookId,
-) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
-             SELECT ?1, last_message, last_message, last_message FROM emulator_clock \
-             WHERE account_id = ?2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
-             delivered = excluded.delivered, read = excluded.read, leased_until = NULL",
-        )?
-        .execute([key(id.get()), key(account.get())])?;
-    Ok(())
 }
 
 fn write_cursor(

@@ -1,16 +1,11 @@
 //! Webhook endpoints: how many an account may have, and how a change or a rotation alters one.
 
-use galley_domain::{
-    id::WebhookId,
-    template::lifecycle::EventType,
-    webhook::{Format, delivery::DisableReason},
-};
+use galley_domain::{id::WebhookId, webhook::delivery::DisableReason};
 use jiff::Timestamp;
 
-use super::endpoint_health::EndpointHealth;
+use super::MAX_WEBHOOKS;
 use crate::{
-    Author, CreateWebhookOutcome, MAX_WEBHOOKS, NewWebhook, RotateOutcome, StoreError,
-    StoredSecret, Webhook, WebhookChange, stored_row::StoredRow,
+    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoredSecret, Webhook, WebhookChange,
 };
 
 /// Why an account with these endpoints may not register another one. Each endpoint comes with
@@ -99,53 +94,9 @@ pub(crate) fn rotate(before: Webhook, new: &NewSecret) -> RotateOutcome {
     }
 }
 
-/// Event types as they are stored: separated by commas.
-pub(crate) fn event_list(events: &[EventType]) -> String {
-    let names: Vec<_> = events.iter().map(|it| it.as_str()).collect();
-    names.join(",")
-}
-
-/// Decodes stored event types; `None` if one of them is unknown.
-fn parse_event_list(list: &str) -> Option<Vec<EventType>> {
-    list.split(',').filter(|name| !name.is_empty()).map(EventType::parse).collect()
-}
-
-/// The endpoint in a row.
-pub(crate) fn webhook(row: &impl StoredRow) -> Result<Webhook, StoreError> {
-    let former: Option<Vec<u8>> = row.value("former_secret")?;
-    let reason = row.optional("disabled_because", |text: String| DisableReason::parse(&text))?;
-    Ok(Webhook {
-        id: row.webhook_id("id")?,
-        account: row.account_id("account_id")?,
-        url: row.value("url")?,
-        events: row.parsed("events", parse_event_list)?,
-        format: row.parsed("format", Format::parse)?,
-        subscribed: row.value("subscribed")?,
-        secret: StoredSecret(row.value("secret")?),
-        former_secret: former.map(StoredSecret).zip(row.optional_timestamp("former_until")?),
-        cursor: row.number("cursor")?,
-        behind: row.number("behind")?,
-        failing_since: row.optional_timestamp("failing_since")?,
-        resting_until: row.optional_timestamp("resting_until")?,
-        disabled: row.optional_timestamp("disabled_at")?.zip(reason),
-        created_at: row.timestamp("created_at")?,
-        updated_at: row.timestamp("updated_at")?,
-    })
-}
-
-/// The failure history in a row of an endpoint.
-pub(crate) fn health(row: &impl StoredRow) -> Result<EndpointHealth, StoreError> {
-    Ok(EndpointHealth {
-        failures: row.decoded("failures", |count: i32| u32::try_from(count).ok())?,
-        failing_since: row.optional_timestamp("failing_since")?,
-        failed_at: row.optional_timestamp("failed_at")?,
-        resting_until: row.optional_timestamp("resting_until")?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use galley_domain::id::AccountId;
+    use galley_domain::{id::AccountId, template::lifecycle::EventType, webhook::Format};
 
     use super::*;
 

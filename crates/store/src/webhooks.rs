@@ -1,0 +1,259 @@
+//! Webhook endpoints: an account registers, changes and deletes them. A transaction locks an endpoint
+//! before any of its deliveries.
+
+mod changes;
+mod rows;
+
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    webhook::delivery::DisableReason,
+};
+use jiff::Timestamp;
+
+use self::changes::{ChangedWebhook, NewSecret, apply_change, enables, registration_refusal};
+use self::rows::{COLUMNS, event_list};
+pub(crate) use self::rows::{select, webhook};
+use crate::{
+    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, Store, StoreError, StoredSecret,
+    Webhook, WebhookChange, WebhookKey,
+    audit::ensure_may_change,
+    decisions::audit::AuditedChange,
+    engine::{ReadPath, Tx, values},
+    error::no_account,
+    stored_row::StoredRow as _,
+};
+
+/// How many webhook endpoints an account may have.
+pub const MAX_WEBHOOKS: usize = 20;
+
+/// Lets a new endpoint get the statuses of all messages that are kept.
+const SEND_ALL_STATUSES: &str =
+    "INSERT INTO status_cursor (webhook_id, sent, delivered, read) VALUES ($1, 0, 0, 0)";
+
+/// Lets an endpoint that is enabled get only the statuses of later messages, and ends its lease. Does
+/// nothing for an account that is not an emulator.
+const RESTART_STATUSES: &str = "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
+     SELECT $1, last_message, last_message, last_message FROM emulator_clock \
+     WHERE account_id = $2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
+     delivered = excluded.delivered, read = excluded.read, leased_until = NULL";
+
+impl Store {
+    /// Registers an endpoint, which receives the events committed after this call.
+    pub async fn create_webhook(
+        &self,
+        new: NewWebhook,
+    ) -> Result<CreateWebhookOutcome, StoreError> {
+        ensure_may_change(&*self.engine, new.account, new.by).await?;
+        self.write("create_webhook", new, |new, tx| Box::pin(create(tx, new))).await
+    }
+
+    /// The endpoints of an account, oldest first.
+    pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+        let statement = select("", "WHERE account_id = $1 ORDER BY id");
+        self.read("webhooks", ReadPath::Point, statement, values![account], webhook).await
+    }
+
+    /// One endpoint of an account.
+    pub async fn webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+    ) -> Result<Option<Webhook>, StoreError> {
+        let statement = select("", "WHERE id = $1 AND account_id = $2");
+        self.read_one("webhook", ReadPath::Point, statement, values![id, account], webhook).await
+    }
+
+    /// Changes an endpoint and returns it; `None` if the account has no such endpoint.
+    pub async fn change_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        change: WebhookChange,
+        by: Author,
+    ) -> Result<Option<Webhook>, StoreError> {
+        ensure_may_change(&*self.engine, account, by).await?;
+        let input = (WebhookKey { account, id }, change, by);
+        self.write("change_webhook", input, |(key, change, by), tx| {
+            Box::pin(apply(tx, *key, change, *by))
+        })
+        .await
+    }
+
+    /// Replaces an endpoint's secret; the former one stays valid until `until`. While an earlier
+    /// rotation is in progress, `force` is required.
+    pub async fn rotate_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        secret: StoredSecret,
+        until: Timestamp,
+        force: bool,
+        by: Author,
+    ) -> Result<RotateOutcome, StoreError> {
+        ensure_may_change(&*self.engine, account, by).await?;
+        let input = (WebhookKey { account, id }, NewSecret { secret, until, force, by });
+        self.write("rotate_webhook", input, |(key, new), tx| Box::pin(rotate(tx, *key, new))).await
+    }
+
+    /// Deletes an endpoint with its deliveries; `false` if the account has no such endpoint.
+    pub async fn delete_webhook(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        let input = (WebhookKey { account, id }, by);
+        self.write("delete_webhook", input, |&(key, by), tx| Box::pin(delete(tx, key, by))).await
+    }
+}
+
+async fn create(tx: &mut Tx<'_>, new: &NewWebhook) -> Result<CreateWebhookOutcome, StoreError> {
+    if !tx.lock(new.account).await? {
+        return Err(no_account());
+    }
+    let find = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
+    let existing = tx
+        .query(find, &values![new.account], |row| {
+            Ok((row.webhook_id("id")?, row.value("subscribed")?))
+        })
+        .await?;
+    if let Some(refusal) = registration_refusal(new, &existing) {
+        return Ok(refusal);
+    }
+    let newest = tx.newest_event(new.account)?.ok_or_else(no_account)?;
+    let cursor = if new.from_start {
+        oldest_event(tx, new.account).await?.saturating_sub(1)
+    } else {
+        newest
+    };
+    let insert = format!(
+        "INSERT INTO webhook (account_id, url, events, secret, cursor, created_at, updated_at, \
+         format, subscribed) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) \
+         RETURNING {COLUMNS}, CAST($9 AS bigint) AS behind"
+    );
+    let values = values![
+        new.account,
+        &new.url,
+        event_list(&new.events),
+        &new.secret,
+        cursor,
+        new.by.at,
+        new.format.as_str(),
+        new.subscribed,
+        newest.saturating_sub(cursor),
+    ];
+    let created = tx.query_one(&insert, &values, webhook).await?.ok_or_else(no_account)?;
+    if new.from_start {
+        tx.defer(SEND_ALL_STATUSES, &values![created.id])?;
+    }
+    tx.audit(new.account, AuditedChange::WebhookCreated(&created), new.by)?;
+    Ok(CreateWebhookOutcome::Created(Box::new(created)))
+}
+
+/// The number of the oldest stored event of an account, or of the next event if none is stored.
+pub(crate) async fn oldest_event(tx: &mut Tx<'_>, account: AccountId) -> Result<u64, StoreError> {
+    let statement = "SELECT coalesce((SELECT min(seq) FROM event WHERE account_id = $1), \
+                     (SELECT last_seq + 1 FROM account WHERE id = $1), 1) AS oldest";
+    let oldest = tx.query_one(statement, &values![account], |row| row.number("oldest")).await?;
+    Ok(oldest.unwrap_or(1))
+}
+
+/// An endpoint of an account, locked until the transaction ends.
+pub(crate) async fn locked(
+    tx: &mut Tx<'_>,
+    key: WebhookKey,
+) -> Result<Option<Webhook>, StoreError> {
+    let lock = tx.dialect().either("", " FOR NO KEY UPDATE OF w");
+    let statement = select("", &format!("WHERE id = $1 AND account_id = $2{lock}"));
+    tx.query_one(&statement, &values![key.id, key.account], webhook).await
+}
+
+/// An endpoint of any account, which can be changed but not deleted until the transaction ends.
+pub(crate) async fn kept(tx: &mut Tx<'_>, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
+    let lock = tx.dialect().either("", " FOR KEY SHARE OF w");
+    tx.query_one(&select("", &format!("WHERE id = $1{lock}")), &values![id], webhook).await
+}
+
+async fn apply(
+    tx: &mut Tx<'_>,
+    key: WebhookKey,
+    change: &WebhookChange,
+    by: Author,
+) -> Result<Option<Webhook>, StoreError> {
+    let Some(before) = locked(tx, key).await? else { return Ok(None) };
+    let is_enabled = enables(&before, change);
+    let oldest = if is_enabled { oldest_event(tx, key.account).await? } else { 0 };
+    let ChangedWebhook { webhook, resets_failures, is_changed } =
+        apply_change(before, change, oldest, by.at);
+    let update = "UPDATE webhook SET url = $2, events = $3, cursor = $4, disabled_at = $5, \
+                  disabled_because = $6, failing_since = $7, resting_until = $8, updated_at = $9, \
+                  failures = CASE WHEN $10 THEN 0 ELSE failures END, \
+                  failed_at = CASE WHEN $10 THEN NULL ELSE failed_at END WHERE id = $1";
+    let (disabled_at, reason) = webhook.disabled.unzip();
+    let values = values![
+        key.id,
+        &webhook.url,
+        event_list(&webhook.events),
+        webhook.cursor,
+        disabled_at,
+        reason.map(DisableReason::as_str),
+        webhook.failing_since,
+        webhook.resting_until,
+        webhook.updated_at,
+        resets_failures,
+    ];
+    tx.defer(update, &values)?;
+    if is_enabled {
+        tx.defer(RESTART_STATUSES, &values![key.id, key.account])?;
+    }
+    if is_changed {
+        tx.audit(key.account, AuditedChange::WebhookChanged(&webhook), by)?;
+    }
+    Ok(Some(webhook))
+}
+
+async fn rotate(
+    tx: &mut Tx<'_>,
+    key: WebhookKey,
+    new: &NewSecret,
+) -> Result<RotateOutcome, StoreError> {
+    let Some(before) = locked(tx, key).await? else { return Ok(RotateOutcome::NoWebhook) };
+    let outcome = changes::rotate(before, new);
+    if let RotateOutcome::Done(webhook) = &outcome {
+        let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
+                      updated_at = $4 WHERE id = $1";
+        tx.defer(update, &values![key.id, &new.secret, new.until, new.by.at])?;
+        tx.audit(key.account, AuditedChange::WebhookSecretRotated(webhook), new.by)?;
+    }
+    Ok(outcome)
+}
+
+async fn delete(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<bool, StoreError> {
+    let delete = "DELETE FROM webhook WHERE id = $1 AND account_id = $2";
+    let is_deleted = tx.execute(delete, &values![key.id, key.account]).await? > 0;
+    if is_deleted {
+        follow_deletion(tx, key, by)?;
+    }
+    Ok(is_deleted)
+}
+
+/// Deletes all endpoints of an account that is being deleted, which locks them before the account.
+pub(crate) async fn delete_all(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    by: Author,
+) -> Result<(), StoreError> {
+    let delete = "DELETE FROM webhook WHERE account_id = $1 RETURNING id";
+    for id in tx.query(delete, &values![account], |row| row.webhook_id("id")).await? {
+        follow_deletion(tx, WebhookKey { account, id }, by)?;
+    }
+    Ok(())
+}
+
+/// Deletes what belongs to a deleted endpoint, except for its deliveries: there can be many, and
+/// retention deletes them step by step.
+fn follow_deletion(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<(), StoreError> {
+    tx.defer("INSERT INTO former_webhook (id) VALUES ($1)", &values![key.id])?;
+    tx.defer("DELETE FROM status_cursor WHERE webhook_id = $1", &values![key.id])?;
+    tx.audit(key.account, AuditedChange::WebhookDeleted(key.id), by)
+}
