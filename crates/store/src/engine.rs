@@ -22,8 +22,8 @@ pub(crate) use self::faults::FaultPoints;
 pub use self::faults::{Fault, Faults, PlantedError};
 pub use self::store::Store;
 pub(crate) use self::{
-    subjects::SubjectsOfEngine,
-    tx::{Dialect, EachRow, EngineTx, Tx},
+    subjects::{EngineQuery, SubjectsOfEngine},
+    tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };
 use crate::{EventNotifier, ReadKind, StoreError, StoredTemplate, Version, stored_row::Row};

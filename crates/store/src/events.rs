@@ -105,6 +105,11 @@ pub(crate) fn select(dialect: Dialect) -> String {
     format!("SELECT {} FROM {} {}", columns(dialect), stored(dialect), joined(dialect))
 }
 
+/// Selects one event (`$2`) of an account (`$1`).
+pub(crate) fn one(dialect: Dialect) -> String {
+    format!("{} WHERE e.account_id = $1 AND e.seq = $2", select(dialect))
+}
+
 /// Reads the account's row and its events with one statement, and therefore from the same snapshot.
 /// Each form follows an index on its database, and reads no event beyond the limit.
 fn page(dialect: Dialect) -> String {

@@ -7,6 +7,7 @@ mod audit;
 mod clock_guard;
 mod copy_phase;
 mod decisions;
+mod deliveries;
 mod encoding;
 mod engine;
 mod error;
@@ -95,7 +96,7 @@ pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     AccountStore, ChangeStore, CredentialStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES,
-    DeliveryStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS,
+    EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS,
     MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
     MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MaintenanceStore, StatisticsStore, TemplateStore,
     VERSION_OVERHEAD_BYTES,

@@ -8,7 +8,6 @@ mod changes;
 mod columns;
 mod create_queue;
 mod credentials;
-mod deliveries;
 mod emulator;
 mod errors;
 mod events;
@@ -41,7 +40,6 @@ mod transaction;
 mod translations;
 mod upsert;
 mod versions;
-mod webhooks;
 
 pub use address::{AddressError, PostgresAddress};
 pub use open::{PostgresOptions, PostgresStore};

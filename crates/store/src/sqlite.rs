@@ -12,7 +12,6 @@ pub(crate) mod checksum;
 mod columns;
 pub(crate) mod connection;
 mod credentials;
-mod deliveries;
 mod disk_space;
 mod emulator;
 mod events;
@@ -42,7 +41,6 @@ mod templates;
 mod translations;
 mod upsert;
 mod versions;
-mod webhooks;
 mod write_health;
 mod writer;
 

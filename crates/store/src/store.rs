@@ -3,7 +3,6 @@
 mod accounts;
 mod changes;
 mod credentials;
-mod deliveries;
 mod emulator;
 mod list;
 mod maintenance;
@@ -15,7 +14,6 @@ pub use accounts::{
 };
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
 pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
-pub use deliveries::DeliveryStore;
 pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
@@ -27,7 +25,6 @@ pub trait EngineSubjects:
     TemplateStore
     + ChangeStore
     + ListStore
-    + DeliveryStore
     + EmulatorStore
     + AccountStore
     + CredentialStore
@@ -40,7 +37,6 @@ impl<S> EngineSubjects for S where
     S: TemplateStore
         + ChangeStore
         + ListStore
-        + DeliveryStore
         + EmulatorStore
         + AccountStore
         + CredentialStore

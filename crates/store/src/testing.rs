@@ -15,18 +15,17 @@ use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, Attempt, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore,
-    CreateAccountOutcome, CreateFaultOutcome, CreateOutcome, Credential, CredentialId,
-    CredentialKind, CredentialStore, DeleteAccountOutcome, DeleteOutcome, Delivery, DeliveryLease,
-    DeliveryQuery, DeliveryStore, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
+    AddPhoneOutcome, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore, CreateAccountOutcome,
+    CreateFaultOutcome, CreateOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
+    DeleteAccountOutcome, DeleteOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
     EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome,
     LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery, NameConflict,
-    NewAccount, NewCredential, NewMessage, NewTemplate, Page, PhaseObserver, RecordAttemptOutcome,
-    RecordStatusesOutcome, RenameAccountOutcome, Replay, ReplayOutcome, RetentionCursor,
-    RevokeTokenOutcome, RotateCredentialOutcome, SecretHash, SetReviewOutcome, StatisticsStore,
-    StatusCursor, StatusLease, Store, StoreActivity, StoreError, StoreStatistics, StoredFault,
-    StoredMessage, StoredSecret, StoredTemplate, TemplateChange, TemplateStore, TraceContext,
-    UpsertOutcome, Version, VersionSummary, WebhookKey, WebhooksWithWork, engine::FaultPoints,
+    NewAccount, NewCredential, NewMessage, NewTemplate, Page, PhaseObserver, RecordStatusesOutcome,
+    RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
+    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
+    TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary, WebhookKey,
+    engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -126,13 +125,6 @@ with_faults! {
         count_templates(listing: ListQuery) -> u64;
         update_search_index() -> IndexProgress;
         index_account(account: AccountId, newest: u64) -> IndexStep;
-    }
-    DeliveryStore {
-        deliveries(account: AccountId, id: WebhookId, wanted: DeliveryQuery) -> Option<Vec<Delivery>>;
-        replay(account: AccountId, id: WebhookId, what: Replay, at: Timestamp) -> ReplayOutcome;
-        webhooks_with_work(at: Timestamp) -> WebhooksWithWork;
-        lease_delivery(id: WebhookId, at: Timestamp, lease: Timestamp) -> DeliveryLease;
-        record_attempt(attempt: Attempt) -> RecordAttemptOutcome;
     }
     EmulatorStore {
         emulator_clock(account: AccountId) -> Option<Clock>;

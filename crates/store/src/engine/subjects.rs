@@ -4,14 +4,22 @@ use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::lifecycle::{EventType, State},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
 
 use crate::{
     Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
-    StoredTemplate, TemplateChange, UpstreamConnection,
+    StoredTemplate, TemplateChange, UpstreamConnection, Version, Webhook,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
+    stored_row::Row,
 };
+
+/// A query whose text and decoder depend on the engine.
+pub(crate) struct EngineQuery<T> {
+    pub(crate) statement: String,
+    pub(crate) decode: fn(&Row<'_>) -> Result<T, StoreError>,
+}
 
 /// The parts of these subjects that run in the transaction of another one.
 #[async_trait]
@@ -66,6 +74,17 @@ pub(crate) trait SubjectsOfEngine: Send {
         event: (EventType, &'static str),
         at: Timestamp,
     ) -> Result<(), StoreError>;
+
+    /// Appends the event that the service disables an endpoint of a locked account.
+    fn append_disabled_event(
+        &mut self,
+        webhook: &Webhook,
+        reason: DisableReason,
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Reads a version (`$2`) of a template (`$1`), even if the template is deleted.
+    fn version_query(&self) -> EngineQuery<Version>;
 
     /// Writes the row of a template after a change by the service.
     async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError>;

@@ -1,6 +1,6 @@
 //! A write transaction: what the body of an operation runs its statements on.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{ControlFlow, Deref, DerefMut};
 
 use async_trait::async_trait;
 use galley_domain::id::AccountId;
@@ -15,8 +15,22 @@ use crate::{Author, StoreError, decisions::audit::AuditedChange, stored_row::Row
 /// SQLite a lock is nothing, because one thread executes all writes.
 pub(crate) struct Tx<'t>(&'t mut (dyn EngineTx + 'static));
 
-/// Takes the rows of a statement.
-pub(crate) type EachRow<'r> = dyn FnMut(&Row<'_>) -> Result<(), StoreError> + Send + 'r;
+/// Takes the rows of a statement, until it needs no more of them.
+pub(crate) type EachRow<'r> =
+    dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>, StoreError> + Send + 'r;
+
+/// A read that a body will run.
+#[derive(Clone, Copy)]
+pub(crate) struct AnnouncedRead<'r> {
+    pub(crate) statement: &'r str,
+    pub(crate) values: &'r [Value<'r>],
+}
+
+impl<'r> AnnouncedRead<'r> {
+    pub(crate) const fn new(statement: &'r str, values: &'r [Value<'r>]) -> Self {
+        Self { statement, values }
+    }
+}
 
 /// The transaction of an engine.
 #[async_trait]
@@ -30,6 +44,10 @@ pub(crate) trait EngineTx: SubjectsOfEngine {
         values: &[Value<'_>],
         each: &mut EachRow<'_>,
     ) -> Result<(), StoreError>;
+
+    /// Announces reads, which PostgreSQL sends in one round trip. The body runs those that it needs,
+    /// each once with these values, before it writes what they read. SQLite runs only these.
+    async fn read_ahead(&mut self, reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError>;
 
     /// Runs a statement that returns no rows; returns the number of affected rows.
     async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
@@ -102,7 +120,7 @@ impl<'t> Tx<'t> {
         let mut found = Vec::new();
         let mut each = |row: &Row<'_>| {
             found.push(decode(row)?);
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         };
         self.0.rows(statement, values, &mut each).await?;
         Ok(found)

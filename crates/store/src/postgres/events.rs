@@ -1,20 +1,17 @@
 //! Events, as SQL. They are appended in the transaction of the change that they report; the lock on
 //! the account keeps their numbers in order.
 
-use galley_domain::{id::AccountId, template::lifecycle::EventType};
+use galley_domain::template::lifecycle::EventType;
 use jiff::Timestamp;
 
 use super::{
-    columns::{actor_key, key, millis, number},
+    columns::{actor_key, key, millis},
     pipeline::owned,
     pool::Values,
     transaction::Transaction,
 };
 pub(super) use crate::decisions::events::NewEvent;
-use crate::{
-    Actor, Event, StoreError, TraceContext, UpstreamConnection, Webhook, decisions::events::event,
-    encoding::origin, engine::Dialect, events,
-};
+use crate::{Actor, StoreError, TraceContext, UpstreamConnection, Webhook, encoding::origin};
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \
      category, status, reason, trace, emulated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
@@ -87,27 +84,4 @@ pub(super) fn append_upstream(
         origin(&connection.base_url),
     ];
     transaction.defer(statement, values);
-}
-
-/// One event, inside a transaction.
-pub(super) async fn one_in(
-    transaction: &Transaction,
-    account: AccountId,
-    seq: u64,
-) -> Result<Option<Event>, StoreError> {
-    let select = events::select(Dialect::Postgres);
-    let statement = format!("{select} WHERE e.account_id = $1 AND e.seq = $2");
-    let row = transaction.query_one(&statement, &[&key(account.get()), &key(seq)]).await?;
-    row.as_ref().map(event).transpose()
-}
-
-/// The number of the oldest stored event, or of the next event if there is none.
-pub(super) async fn oldest(
-    transaction: &Transaction,
-    account: AccountId,
-) -> Result<u64, StoreError> {
-    let statement = "SELECT coalesce((SELECT min(seq) FROM event WHERE account_id = $1), \
-                     (SELECT last_seq + 1 FROM account WHERE id = $1), 1)";
-    let row = transaction.query_one(statement, &[&key(account.get())]).await?;
-    row.map_or(Ok(1), |row| number(&row, 0))
 }

@@ -9,12 +9,11 @@ use jiff::Timestamp;
 use super::{
     PostgresStore,
     columns::{account_id, get, key, millis, number, webhook_id},
-    deliveries,
     pool::{PgPools, Values},
     stored_bytes::{plan_purge, purge_templates},
     transaction::{Transaction, transact},
 };
-use crate::StoreError;
+use crate::{StoreError, deliveries::schedule_next, engine::Tx};
 
 /// Maximum number of rows deleted in one transaction: few enough that no write waits long.
 const MAX_PURGE_ROWS: i64 = 2_000;
@@ -151,7 +150,7 @@ async fn last_expired_event(
 /// Deletes the deliveries of the events. A disabled endpoint may still have pending ones: the next
 /// delivery of each template becomes due, for when the endpoint is enabled again.
 async fn delete_deliveries(
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     account: AccountId,
     last: i64,
     since: Timestamp,
@@ -166,7 +165,7 @@ async fn delete_deliveries(
         }
     }
     for (webhook, template) in unblocked {
-        deliveries::schedule_next(transaction, webhook, template, since).await?;
+        schedule_next(&mut Tx::new(transaction), webhook, template, since)?;
     }
     Ok(())
 }

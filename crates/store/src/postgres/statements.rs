@@ -15,7 +15,8 @@ use crate::{
     Author, EventNotifier, ReadKind, Store, StoreError, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
-        AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
+        AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
+        Select, Tx, Value,
     },
     stored_row::Row,
 };
@@ -121,8 +122,16 @@ impl EngineTx for Transaction {
         values: &[Value<'_>],
         each: &mut EachRow<'_>,
     ) -> Result<(), StoreError> {
-        let rows = self.run(statement, values).await?;
-        rows.iter().try_for_each(|row| each(&Row::Postgres(row)))
+        for row in &self.run(statement, values).await? {
+            if each(&Row::Postgres(row))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_ahead(&mut self, reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
+        self.read_ahead(reads).await
     }
 
     async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {

@@ -4,16 +4,19 @@ use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::lifecycle::{EventType, State},
+    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
 
 use super::transaction::Transaction;
 use crate::{
     Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
-    StoredTemplate, TemplateChange, UpstreamConnection,
-    decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
+    StoredTemplate, TemplateChange, UpstreamConnection, Version, Webhook,
+    decisions::{
+        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate, versions::version,
+    },
     encoding::LookupKeys,
-    engine::SubjectsOfEngine,
+    engine::{EngineQuery, SubjectsOfEngine},
 };
 
 #[async_trait]
@@ -80,6 +83,21 @@ impl SubjectsOfEngine for Transaction {
     ) -> Result<(), StoreError> {
         super::events::append_upstream(self, connection, event, at);
         Ok(())
+    }
+
+    fn append_disabled_event(
+        &mut self,
+        webhook: &Webhook,
+        reason: DisableReason,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        super::events::append_disabled(self, webhook, reason.as_str(), at);
+        Ok(())
+    }
+
+    fn version_query(&self) -> EngineQuery<Version> {
+        let statement = super::versions::EVEN_DELETED.to_owned();
+        EngineQuery { statement, decode: |row| version(row) }
     }
 
     async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError> {

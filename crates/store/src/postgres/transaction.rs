@@ -24,7 +24,7 @@ use crate::{
         audit::AuditedChange,
         stored_bytes::{StoredBytes, stored_bytes_columns},
     },
-    engine::Value,
+    engine::{AnnouncedRead, Value},
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -32,25 +32,14 @@ pub(super) const MAX_ATTEMPTS: u32 = 5;
 
 /// Runs work in a transaction, commits it and notifies subscribers of its events. The work may run
 /// more than once, but only one run is ever committed.
-///
-/// With first statements (`reads`), the work gets their rows. They are sent together with the
-/// `BEGIN`, so they must not write: if the `BEGIN` failed, they would run outside a transaction.
 macro_rules! transact {
-    ($store:expr, $tx:ident => $work:expr) => {
-        $crate::postgres::transaction::transact!($store, &[], $tx, _rows => $work)
-    };
-    ($store:expr, $reads:expr, $tx:ident, $rows:ident => $work:expr) => {{
+    ($store:expr, $tx:ident => $work:expr) => {{
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let (mut open, first) =
-                $crate::postgres::transaction::Transaction::begin(&$store.pools, $reads).await?;
+            let mut open = $crate::postgres::transaction::Transaction::begin(&$store.pools).await?;
             let $tx = &mut open;
-            let done = match first {
-                Ok($rows) => $work.await,
-                Err(error) => Err(error),
-            };
-            let committed = match done {
+            let committed = match $work.await {
                 Ok(done) => open.commit().await.map(|newest| (done, newest)),
                 Err(error) => {
                     open.roll_back().await;
@@ -62,8 +51,7 @@ macro_rules! transact {
                     $store.event_notifier.notify(&newest);
                     break Ok(done);
                 }
-                Err(error)
-                    if $crate::postgres::transaction::should_retry(attempts, &error) => {}
+                Err(error) if $crate::postgres::transaction::should_retry(attempts, &error) => {}
                 Err(error) => break Err(error),
             }
         }
@@ -86,6 +74,8 @@ pub(super) struct Transaction {
     /// Whether `BEGIN` was sent. The first read of a body is sent with it.
     has_begun: bool,
     accounts: HashMap<AccountId, LockedAccount>,
+    /// The rows of announced reads that the body has not run yet, by statement.
+    read_ahead: Vec<(String, Vec<Row>)>,
     /// Writes that are sent with the commit.
     deferred: Vec<DeferredWrite>,
     audit: PendingEntries,
@@ -113,24 +103,22 @@ impl Transaction {
             pools: Arc::clone(pools),
             has_begun: false,
             accounts: HashMap::new(),
+            read_ahead: Vec::new(),
             deferred: Vec::new(),
             audit: PendingEntries::default(),
             is_rollback_only: false,
         })
     }
 
-    /// Begins a transaction and runs its first statements, in one round trip; returns the rows of
-    /// each statement, or the error of the first that failed.
-    pub(super) async fn begin(
-        pools: &Arc<PgPools>,
-        reads: &[Query<'_>],
-    ) -> Result<(Self, Result<Vec<Vec<Row>>, StoreError>), StoreError> {
+    pub(super) async fn begin(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
         let mut transaction = Self::unbegun(pools).await?;
-        let rows = transaction.begin_with(reads).await?;
-        Ok((transaction, rows))
+        transaction.ensure_begun().await?;
+        Ok(transaction)
     }
 
-    /// Begins the transaction; the outer error is that of the `BEGIN`.
+    /// Begins the transaction and runs its first statements, in one round trip; returns the rows of
+    /// each statement, or the error of the first that failed. The outer error is that of the `BEGIN`. The
+    /// statements must not write: if the `BEGIN` failed, they would run outside a transaction.
     async fn begin_with(
         &mut self,
         reads: &[Query<'_>],
@@ -156,6 +144,24 @@ impl Transaction {
         if self.has_begun { Ok(()) } else { self.begin_with(&[]).await?.map(drop) }
     }
 
+    /// Runs reads in one round trip, together with the `BEGIN` if they are the first statements; the
+    /// body gets their rows when it runs them.
+    pub(crate) async fn read_ahead(
+        &mut self,
+        reads: &[AnnouncedRead<'_>],
+    ) -> Result<(), StoreError> {
+        let values: Vec<_> = reads.iter().map(|read| bound(read.values)).collect();
+        let queries = reads.iter().zip(&values).map(|(read, values)| (read.statement, &**values));
+        let queries: Vec<Query<'_>> = queries.collect();
+        let rows = if self.has_begun {
+            PreparedPipeline::prepare(self.open(), &queries).await?.run().await?
+        } else {
+            self.begin_with(&queries).await??
+        };
+        self.read_ahead = reads.iter().map(|read| read.statement.to_owned()).zip(rows).collect();
+        Ok(())
+    }
+
     /// Runs a statement that returns rows. If it is the first one and only reads, it is sent together
     /// with the `BEGIN`; a write must not be: if the `BEGIN` failed, it would run outside a transaction.
     pub(crate) async fn run(
@@ -163,6 +169,9 @@ impl Transaction {
         statement: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        if let Some(read) = self.read_ahead.iter().position(|(known, _)| known == statement) {
+            return Ok(self.read_ahead.swap_remove(read).1);
+        }
         let values = bound(values);
         if !self.has_begun && statement.starts_with("SELECT") {
             let rows = self.begin_with(&[(statement, &values)]).await??;
@@ -291,11 +300,6 @@ impl Transaction {
     /// Records a change in the audit feed, with the commit.
     pub(super) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
         self.audit.add(account, change, by);
-    }
-
-    /// Whether the commit will send writes.
-    pub(super) fn has_deferred_writes(&self) -> bool {
-        !self.deferred.is_empty()
     }
 
     /// Makes the commit roll back: for work that returns a refusal after it changed something, or

@@ -50,7 +50,7 @@ const VERSIONS: &str = versions_before!("content, ");
 const SUMMARIES: &str = versions_before!(actor_names!());
 
 /// One version, even if the template has been deleted.
-const OF_EVENT: &str = concat!(versions!("content, "), " WHERE version = $2");
+pub(super) const EVEN_DELETED: &str = concat!(versions!("content, "), " WHERE version = $2");
 
 pub(super) async fn page(
     connection: &PgConnection,
@@ -158,22 +158,12 @@ pub(super) fn delete(transaction: &mut Transaction, id: TemplateId, expired: Exp
     }
 }
 
-/// The version that an event refers to, even if its template has been deleted.
-pub(super) async fn of_event(
-    transaction: &Transaction,
-    id: TemplateId,
-    number: u64,
-) -> Result<Option<Version>, StoreError> {
-    let row = transaction.query_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
-    row.as_ref().map(version).transpose()
-}
-
-/// The same, outside of a transaction.
+/// One version, even if the template has been deleted.
 pub(super) async fn even_deleted(
     pools: &PgPools,
     id: TemplateId,
     number: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let row = pools.read_one(OF_EVENT, &[&key(id.get()), &key(number)]).await?;
+    let row = pools.read_one(EVEN_DELETED, &[&key(id.get()), &key(number)]).await?;
     row.as_ref().map(version).transpose()
 }

@@ -156,7 +156,7 @@ pub enum Replay {
     Since(Timestamp),
 }
 
-/// The result of [`replay`](crate::DeliveryStore::replay).
+/// The result of [`replay`](crate::Store::replay).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayOutcome {
     /// This many events are considered again. Events that the endpoint's types or format exclude
@@ -188,7 +188,7 @@ pub struct WebhooksWithWork {
     pub next_at: Option<Timestamp>,
 }
 
-/// The result of [`lease_delivery`](crate::DeliveryStore::lease_delivery).
+/// The result of [`lease_delivery`](crate::Store::lease_delivery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLease {
     /// The caller holds the lease on this delivery.
@@ -237,7 +237,7 @@ pub struct Attempt {
     pub decision: RetryDecision,
 }
 
-/// The result of [`record_attempt`](crate::DeliveryStore::record_attempt).
+/// The result of [`record_attempt`](crate::Store::record_attempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordAttemptOutcome {
     /// The attempt was recorded.

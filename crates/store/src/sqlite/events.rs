@@ -1,23 +1,20 @@
 //! SQL for events: appends them in the transaction of the change they describe, and reads single ones
 //! for deliveries.
 
-use galley_domain::{id::AccountId, template::lifecycle::EventType};
+use galley_domain::template::lifecycle::EventType;
 use jiff::Timestamp;
 use rusqlite::{
-    Connection, params, params_from_iter,
+    params, params_from_iter,
     types::{ToSqlOutput, ValueRef},
 };
 
 use super::{
     checksum::Checksum,
-    columns::{actor_key, key, millis, number},
+    columns::{actor_key, key, millis},
     writer::Batch,
 };
 pub(super) use crate::decisions::events::NewEvent;
-use crate::{
-    Actor, Event, StoreError, UpstreamConnection, Webhook, decisions::events::event,
-    encoding::origin, engine::Dialect, events,
-};
+use crate::{Actor, StoreError, UpstreamConnection, Webhook, encoding::origin};
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \
      at, actor, category, status, reason, checksum, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
@@ -106,35 +103,4 @@ pub(super) fn append_upstream(
             origin(&connection.base_url),
         ])?;
     Ok(())
-}
-
-/// One event, for deliveries.
-pub(super) fn one(
-    connection: &Connection,
-    account: AccountId,
-    seq: u64,
-) -> Result<Option<Event>, StoreError> {
-    let select = events::select(Dialect::Sqlite);
-    let statement = format!("{select} WHERE e.account_id = ?1 AND e.seq = ?2");
-    let mut query = connection.prepare_cached(&statement)?;
-    let mut rows = query.query([key(account.get()), key(seq)])?;
-    rows.next()?.map(event).transpose()
-}
-
-/// The sequence number of the account's newest event; 0 if there is none.
-pub(super) fn newest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
-    let mut query = connection.prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?;
-    let mut rows = query.query([key(account.get())])?;
-    rows.next()?.map_or(Ok(0), |row| number(row, "last_seq"))
-}
-
-/// The sequence number of the oldest stored event, or of the next one if none is stored.
-pub(super) fn oldest(connection: &Connection, account: AccountId) -> Result<u64, StoreError> {
-    let mut query =
-        connection.prepare_cached("SELECT min(seq) FROM event WHERE account_id = ?1")?;
-    let oldest: Option<i64> = query.query_row([key(account.get())], |row| row.get(0))?;
-    match oldest.and_then(|oldest| u64::try_from(oldest).ok()) {
-        Some(oldest) => Ok(oldest),
-        None => Ok(newest(connection, account)? + 1),
-    }
 }

@@ -12,11 +12,10 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     columns::{account_id, key, millis, number, webhook_id},
-    deliveries,
     stored_bytes::{plan_purge, purge_templates},
     writer::Batch,
 };
-use crate::StoreError;
+use crate::{StoreError, deliveries::schedule_next, engine::Tx};
 
 /// Maximum number of rows of each kind that one write deletes: few enough that other writes do not
 /// wait long.
@@ -110,7 +109,8 @@ pub(super) fn purge(
             };
             let plan = plan_purge(connection, *account, still_expired.min(*last))?;
             let last = key(plan.last);
-            delete_deliveries(connection, *account, last, since)?;
+            delete_deliveries(batch, *account, last, since)?;
+            let connection = batch.connection();
             let mut delete = connection
                 .prepare_cached("DELETE FROM event WHERE account_id = ?1 AND seq <= ?2")?;
             let deleted = delete.execute([key(account.get()), last])?;
@@ -123,12 +123,12 @@ pub(super) fn purge(
 /// Deletes the deliveries of expired events. If one of them was waiting for a disabled endpoint,
 /// the next delivery of its template becomes due, so that it is sent when the endpoint is enabled.
 fn delete_deliveries(
-    connection: &Connection,
+    batch: &mut Batch,
     account: AccountId,
     last: i64,
     since: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut delete = connection.prepare_cached(
+    let mut delete = batch.connection().prepare_cached(
         "DELETE FROM delivery WHERE seq <= ?2 AND webhook_id IN \
          (SELECT id FROM webhook WHERE account_id = ?1) RETURNING webhook_id, template_id, status",
     )?;
@@ -139,8 +139,10 @@ fn delete_deliveries(
             unblocked.insert((webhook_id(row, "webhook_id")?, row.get("template_id")?));
         }
     }
+    drop(rows);
+    drop(delete);
     for (webhook, template) in unblocked {
-        deliveries::schedule_next(connection, webhook, template, since)?;
+        schedule_next(&mut Tx::new(batch), webhook, template, since)?;
     }
     Ok(())
 }

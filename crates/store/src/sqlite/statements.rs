@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    ops::ControlFlow,
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -22,7 +23,8 @@ use crate::{
     Author, EventNotifier, Store, StoreError, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
-        AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath, Select, Tx, Value,
+        AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
+        Select, Tx, Value,
     },
     stored_row::Row,
 };
@@ -68,7 +70,9 @@ impl Engine for SqliteStore {
     ) -> Result<Box<dyn Decoder>, StoreError> {
         let Select { path, statement, values } = select;
         let run = move |connection: &Connection| {
-            rows(connection, &statement, &values, &mut |row| decoder.add(row))?;
+            rows(connection, &statement, &values, &mut |row| {
+                decoder.add(row).map(ControlFlow::Continue)
+            })?;
             Ok(decoder)
         };
         match path {
@@ -114,6 +118,10 @@ impl EngineTx for Batch {
         each: &mut EachRow<'_>,
     ) -> Result<(), StoreError> {
         rows(self.connection(), statement, values, each)
+    }
+
+    async fn read_ahead(&mut self, _reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
@@ -164,9 +172,9 @@ fn rows(
     let mut prepared = connection.prepare_cached(statement)?;
     bind(&mut prepared, values)?;
     let mut rows = prepared.raw_query();
-    while let Some(row) = rows.next()? {
-        each(&Row::Sqlite(row))?;
-    }
+    while let Some(row) = rows.next()?
+        && each(&Row::Sqlite(row))?.is_continue()
+    {}
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! `former_version`.
 
 use galley_domain::id::{AccountId, TemplateId};
-use rusqlite::{CachedStatement, Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::{
     checksum::{self, former_version_checksum, template_checksum},
@@ -14,30 +14,36 @@ use crate::{
         changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
         versions::{self as decode, actor_names},
     },
+    stored_row::{Row, StoredRow as _},
 };
 
-/// The versions of one template, newest first. `$content` is `content, `, or the names of actors: a list of
-/// versions does not read content that no client sees.
+/// The versions of one template (`$1`) whose numbers compare so with `$2`. `$content` is `content, `, or
+/// the names of actors: a list of versions does not read content that no client sees.
 macro_rules! versions {
-    ($content:expr) => {
+    ($content:expr, $compared:literal) => {
         concat!(
-            "SELECT version, status, category, previous_category, ",
+            "SELECT $1 AS template_id, version, status, category, previous_category, ",
             $content,
             "created_at, actor, reason, decided_at, decided_by, is_former, is_intact FROM (\
              SELECT version, status, category, previous_category, content, \
              coalesce(version_at, created_at) AS created_at, actor, reason, decided_at, \
              decided_by, 0 AS is_former, checksum IS ",
             template_checksum!(),
-            " AS is_intact FROM template WHERE id = ?1 AND version < ?2 \
-             UNION ALL \
+            " AS is_intact FROM template WHERE id = $1 AND version ",
+            $compared,
+            " $2 UNION ALL \
              SELECT version, status, category, previous_category, content, created_at, actor, \
              reason, decided_at, decided_by, 1, checksum IS ",
             former_version_checksum!(),
-            " FROM former_version WHERE template_id = ?1 AND version < ?2) \
-             ORDER BY version DESC LIMIT ?3",
+            " FROM former_version WHERE template_id = $1 AND version ",
+            $compared,
+            " $2)",
         )
     };
 }
+
+/// One version, even if the template was deleted since.
+pub(super) const EVEN_DELETED: &str = versions!("content, ", "=");
 
 pub(super) fn one(
     connection: &Connection,
@@ -54,10 +60,27 @@ pub(super) fn even_deleted(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<Version>, StoreError> {
-    let before = Some(version.saturating_add(1));
-    let query = connection.prepare_cached(versions!("content, "))?;
-    let found = read(query, id, before, 1, |row| decode::version(row))?;
-    Ok(found.into_iter().find(|it| it.number == version))
+    let mut query = connection.prepare_cached(EVEN_DELETED)?;
+    let mut rows = query.query([key(id.get()), i64::try_from(version).unwrap_or(i64::MAX)])?;
+    rows.next()?.map(|row| intact(&Row::Sqlite(row))).transpose()
+}
+
+/// The version in a row, unless the disk has damaged it.
+pub(super) fn intact(row: &Row<'_>) -> Result<Version, StoreError> {
+    ensure_intact(row)?;
+    decode::version(row)
+}
+
+fn ensure_intact(row: &Row<'_>) -> Result<(), StoreError> {
+    if row.value("is_intact")? {
+        return Ok(());
+    }
+    let (id, number): (i64, i64) = (row.value("template_id")?, row.value("version")?);
+    Err(if row.value("is_former")? {
+        checksum::damaged("former_version", format!("{id} version {number}"))
+    } else {
+        checksum::damaged("template", id)
+    })
 }
 
 /// Up to `limit` versions before this one, newest first; `None` if the template does not exist.
@@ -71,8 +94,18 @@ pub(super) fn page(
     if !exists(connection, account, id)? {
         return Ok(None);
     }
-    let query = connection.prepare_cached(versions!(actor_names!()))?;
-    read(query, id, before, limit, |row| decode::summary(row)).map(Some)
+    let statement = concat!(versions!(actor_names!(), "<"), " ORDER BY version DESC LIMIT $3");
+    let mut query = connection.prepare_cached(statement)?;
+    let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![key(id.get()), before, limit])?;
+    let mut versions = Vec::new();
+    while let Some(row) = rows.next()? {
+        let row = Row::Sqlite(row);
+        ensure_intact(&row)?;
+        versions.push(decode::summary(&row)?);
+    }
+    Ok(Some(versions))
 }
 
 /// The authors of all versions, newest first.
@@ -143,30 +176,4 @@ pub(super) fn delete(
             .execute([key(id.get()), *version])?;
     }
     Ok(())
-}
-
-/// Runs a query for versions.
-fn read<V>(
-    mut query: CachedStatement<'_>,
-    id: TemplateId,
-    before: Option<u64>,
-    limit: usize,
-    decode: impl Fn(&Row<'_>) -> Result<V, StoreError>,
-) -> Result<Vec<V>, StoreError> {
-    let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows = query.query(params![key(id.get()), before, limit])?;
-    let mut versions = Vec::new();
-    while let Some(row) = rows.next()? {
-        if !row.get::<_, bool>("is_intact")? {
-            let number: i64 = row.get("version")?;
-            return Err(if row.get("is_former")? {
-                checksum::damaged("former_version", format!("{id} version {number}"))
-            } else {
-                checksum::damaged("template", id)
-            });
-        }
-        versions.push(decode(row)?);
-    }
-    Ok(versions)
 }

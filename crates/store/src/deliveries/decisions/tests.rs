@@ -36,7 +36,8 @@ fn webhook() -> Webhook {
 
 fn event(seq: u64, template: u64) -> PendingEvent {
     let status = Some(Status::Approved);
-    PendingEvent { seq, kind: Some(EventType::Created), template, status, is_blocked: false }
+    let kind = Some(EventType::Created);
+    PendingEvent { seq, kind, template, version: 1, status, is_blocked: false }
 }
 
 fn attempt(outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
@@ -67,7 +68,7 @@ fn only_the_first_unblocked_delivery_of_a_template_is_due() {
     }
     let due: Vec<_> = fan_out.deliveries.iter().map(|it| (it.seq, it.due_at)).collect();
     assert_eq!(due, [(11, None), (12, Some(at(0))), (13, None), (14, Some(at(0)))]);
-    assert_eq!(fan_out.first_due(), Some(12));
+    assert_eq!(fan_out.first_due, Some(event(12, 2)));
     assert_eq!(fan_out.cursor(20), 20, "no event is left");
     assert_eq!(fan_out.cursor(13), 14, "an event is newer than the account's row");
 }

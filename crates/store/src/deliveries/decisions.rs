@@ -8,7 +8,7 @@ use galley_domain::{
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
-        delivery::{DOWN_AFTER_FAILURES, DeliveryStatus, DisableReason, RetryDecision},
+        delivery::{DeliveryStatus, DisableReason, RetryDecision},
     },
 };
 use jiff::Timestamp;
@@ -16,7 +16,9 @@ use jiff::Timestamp;
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
     Attempt, Delivery, DeliveryLease, Event, EventSubject, RecordAttemptOutcome, ReplayOutcome,
-    StoreError, Webhook, WebhookKey, WebhooksWithWork, encoding::later, stored_row::StoredRow,
+    StoreError, Webhook, WebhookKey, WebhooksWithWork,
+    encoding::later,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// Maximum number of events that one fan-out reads, for an endpoint that subscribes to few.
@@ -24,9 +26,6 @@ pub(crate) const MAX_FAN_OUT_EVENTS: u32 = 2_048;
 
 /// Maximum number of deliveries that one fan-out creates.
 pub(crate) const MAX_FAN_OUT_DELIVERIES: usize = 256;
-
-/// The failure count from which an endpoint is probed, as both databases store it.
-pub(crate) const MIN_FAILURES_TO_PROBE: i32 = DOWN_AFTER_FAILURES.cast_signed();
 
 /// Why the delivery of a damaged event failed.
 pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
@@ -44,7 +43,7 @@ pub(crate) struct EndpointWork {
 }
 
 impl EndpointWork {
-    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             endpoint: WebhookKey {
                 account: row.account_id("account_id")?,
@@ -96,21 +95,29 @@ pub(crate) struct PendingEvent {
     pub(crate) kind: Option<EventType>,
     /// The template's id; 0 for an event that is not about a template.
     pub(crate) template: u64,
+    pub(crate) version: u64,
     pub(crate) status: Option<Status>,
     /// Whether the endpoint has an undelivered event of the template.
     pub(crate) is_blocked: bool,
 }
 
 impl PendingEvent {
-    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             seq: row.number("seq")?,
             kind: row.parsed("type", EventType::parse).ok(),
             template: row.number("template_id").unwrap_or_default(),
+            version: row.number("version").unwrap_or_default(),
             // Empty for an event that is not about a template.
             status: row.status("status").ok(),
             is_blocked: row.value("is_blocked")?,
         })
+    }
+
+    /// The version that the payload of the event includes.
+    pub(crate) fn included_version(&self, format: Format) -> Option<(TemplateId, u64)> {
+        let template = TemplateId::new(self.template)?;
+        includes_version(format, self.kind?).then_some((template, self.version))
     }
 }
 
@@ -130,6 +137,8 @@ pub(crate) struct FanOut<'a> {
     events: u32,
     templates: HashSet<u64>,
     pub(crate) deliveries: Vec<NewDelivery>,
+    /// The event of the first due delivery.
+    pub(crate) first_due: Option<PendingEvent>,
 }
 
 impl<'a> FanOut<'a> {
@@ -141,6 +150,7 @@ impl<'a> FanOut<'a> {
             events: 0,
             templates: HashSet::new(),
             deliveries: Vec::new(),
+            first_due: None,
         }
     }
 
@@ -163,13 +173,11 @@ impl<'a> FanOut<'a> {
             return;
         }
         let is_due = self.templates.insert(event.template) && !event.is_blocked;
+        if is_due && self.first_due.is_none() {
+            self.first_due = Some(event);
+        }
         let due_at = is_due.then_some(self.now);
         self.deliveries.push(NewDelivery { seq: event.seq, template: event.template, due_at });
-    }
-
-    /// The event of the first due delivery.
-    pub(crate) fn first_due(&self) -> Option<u64> {
-        self.deliveries.iter().find(|it| it.due_at.is_some()).map(|it| it.seq)
     }
 
     /// The endpoint's new cursor. `newest` is the account's newest event.
@@ -179,7 +187,7 @@ impl<'a> FanOut<'a> {
 }
 
 /// Whether the payload includes the version that the event created.
-pub(crate) fn includes_version(format: Format, kind: EventType) -> bool {
+fn includes_version(format: Format, kind: EventType) -> bool {
     format == Format::Whatsapp && matches!(kind, EventType::Edited | EventType::CategoryChanged)
 }
 
@@ -196,7 +204,7 @@ pub(crate) fn included_version(format: Format, event: &Event) -> Option<(Templat
 }
 
 /// The delivery in a row. A damaged event is marked, so that the other deliveries can be listed.
-pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
+pub(crate) fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     let kind = row.parsed("type", EventType::parse).ok();
     let failure: Option<String> = row.value("failure")?;
     Ok(Delivery {
@@ -214,7 +222,7 @@ pub(crate) fn delivery(row: &impl StoredRow) -> Result<Delivery, StoreError> {
 }
 
 /// The failure history in a row of an endpoint.
-pub(crate) fn health(row: &impl StoredRow) -> Result<EndpointHealth, StoreError> {
+pub(crate) fn health(row: &Row<'_>) -> Result<EndpointHealth, StoreError> {
     Ok(EndpointHealth {
         failures: row.decoded("failures", |count: i32| u32::try_from(count).ok())?,
         failing_since: row.optional_timestamp("failing_since")?,
@@ -224,7 +232,7 @@ pub(crate) fn health(row: &impl StoredRow) -> Result<EndpointHealth, StoreError>
 }
 
 /// The number of attempts in a row of a delivery.
-pub(crate) fn attempt_count(row: &impl StoredRow) -> Result<u32, StoreError> {
+pub(crate) fn attempt_count(row: &Row<'_>) -> Result<u32, StoreError> {
     row.decoded("attempts", |count: i32| u32::try_from(count).ok())
 }
 

@@ -1,0 +1,153 @@
+//! Deliveries of events to webhook endpoints: events become deliveries, which are leased, attempted and
+//! completed. PostgreSQL locks an endpoint while one of its deliveries is leased or recorded, so that
+//! exactly one of any number of instances leases each delivery.
+
+mod attempts;
+mod decisions;
+mod endpoint_health;
+mod leases;
+mod replays;
+
+use galley_domain::id::{AccountId, WebhookId};
+use jiff::Timestamp;
+
+pub(crate) use self::attempts::schedule_next;
+use self::{
+    decisions::{EndpointWork, delivery},
+    leases::NewLease,
+    replays::{FIRST_SINCE, NewReplay, first},
+};
+use crate::{
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, ReadKind, RecordAttemptOutcome, Replay,
+    ReplayOutcome, Store, StoreError, WebhookKey, WebhooksWithWork,
+    engine::{Dialect, ReadPath, Value, values},
+};
+
+/// Locks an endpoint on PostgreSQL. A statement that follows sees what other transactions committed
+/// before.
+const LOCK: &str = "SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE";
+
+impl Store {
+    /// A page of an endpoint's deliveries; `None` if the account has no such endpoint.
+    pub async fn deliveries(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        query: DeliveryQuery,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        let find = "SELECT 1 FROM webhook WHERE id = $1 AND account_id = $2";
+        let found =
+            self.read_one("find_webhook", ReadPath::Point, find, values![id, account], |_| Ok(()));
+        if found.await?.is_none() {
+            return Ok(None);
+        }
+        let filter = if query.status.is_some() { "d.status = $5" } else { "true" };
+        let statement = format!(
+            "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
+             d.response_status, d.failure FROM delivery d JOIN event e ON e.account_id = $1 AND \
+             e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 AND {filter} \
+             ORDER BY d.seq DESC LIMIT $4"
+        );
+        let before = query.before.map_or(Value::Integer(i64::MAX), Value::bound);
+        let values = [account.into(), id.into(), before, Value::size(query.limit)];
+        let values = values.into_iter().chain(query.status.map(|it| it.as_str().into()));
+        // PostgreSQL looks among all deliveries for a status that few have.
+        let kind = match self.dialect() {
+            Dialect::Sqlite => ReadKind::List,
+            Dialect::Postgres => ReadKind::Search,
+        };
+        let path = ReadPath::Account(kind, account);
+        self.read("deliveries", path, statement, values, delivery).await.map(Some)
+    }
+
+    /// Queues events for another delivery to an endpoint.
+    pub async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        replay: Replay,
+        at: Timestamp,
+    ) -> Result<ReplayOutcome, StoreError> {
+        let mut new = NewReplay { key: WebhookKey { account, id }, replay, at, first: None };
+        if let Replay::Since(since) = replay
+            && self.dialect() == Dialect::Sqlite
+        {
+            // This search can be slow, so the writer does not make it.
+            let path = ReadPath::Account(ReadKind::Feed, account);
+            let (statement, values) = (FIRST_SINCE, values![account, since]);
+            let found = self.read_one("first_event_since", path, statement, values, first).await?;
+            new.first = found.flatten();
+        }
+        self.write("replay", new, |new, tx| Box::pin(replays::replay(tx, new))).await
+    }
+
+    /// The endpoints of all accounts that have work to do.
+    pub async fn webhooks_with_work(&self, at: Timestamp) -> Result<WebhooksWithWork, StoreError> {
+        let statement = self.dialect().either(DUE_ON_SQLITE, DUE_ON_POSTGRES);
+        // The time grows with the number of endpoints, so PostgreSQL does not delay the shared reads.
+        let path = match self.dialect() {
+            Dialect::Sqlite => ReadPath::Point,
+            Dialect::Postgres => ReadPath::Background,
+        };
+        let (method, decode) = ("webhooks_with_work", EndpointWork::from_row);
+        let mut due = WebhooksWithWork::default();
+        for work in self.read(method, path, statement, values![at], decode).await? {
+            due.add(&work, at);
+        }
+        Ok(due)
+    }
+
+    /// Leases one delivery of an endpoint until `lease_until`; no other worker gets it before then.
+    /// Of the events of one template, only the first unfinished one can be leased.
+    pub async fn lease_delivery(
+        &self,
+        id: WebhookId,
+        at: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<DeliveryLease, StoreError> {
+        let new = NewLease { webhook: id, at, until: lease_until };
+        self.write("lease_delivery", new, |new, tx| Box::pin(leases::lease(tx, new))).await
+    }
+
+    /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its
+    /// `webhook.disabled` event.
+    pub async fn record_attempt(
+        &self,
+        attempt: Attempt,
+    ) -> Result<RecordAttemptOutcome, StoreError> {
+        self.write("record_attempt", attempt, |attempt, tx| Box::pin(attempts::record(tx, attempt)))
+            .await
+    }
+}
+
+/// When endpoints have work. `ripe` is `$1` if a due delivery is not leased, else the end of the first
+/// lease; there are few leases.
+const DUE_ON_SQLITE: &str = "SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, \
+     CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
+       AND d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \
+     ELSE (SELECT min(d.leased_until) FROM delivery d \
+       WHERE d.webhook_id = w.id AND d.due_at <= $1) END AS ripe, \
+     (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at > $1) AS later \
+     FROM webhook w JOIN account a ON a.id = w.account_id \
+     WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL ORDER BY w.id";
+
+/// The same for endpoints with a scheduled delivery, found with one index seek each, and those whose
+/// cursor is behind the events of their account.
+const DUE_ON_POSTGRES: &str = "WITH RECURSIVE sent_to (id) AS ( \
+       (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL ORDER BY webhook_id LIMIT 1) \
+     UNION ALL \
+       SELECT (SELECT webhook_id FROM delivery WHERE due_at IS NOT NULL AND \
+         webhook_id > sent_to.id ORDER BY webhook_id LIMIT 1) \
+       FROM sent_to WHERE sent_to.id IS NOT NULL) \
+     SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, ripe, later \
+     FROM webhook w JOIN account a ON a.id = w.account_id \
+     LEFT JOIN (SELECT id, \
+       CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \
+       ELSE (SELECT min(d.leased_until) FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at <= $1) END AS ripe, \
+       (SELECT min(d.due_at) FROM delivery d WHERE d.webhook_id = sent_to.id AND \
+         d.due_at > $1) AS later FROM sent_to WHERE id IS NOT NULL OFFSET 0) AS sent \
+     ON sent.id = w.id \
+     WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL AND \
+     (w.cursor < a.last_seq OR sent.id IS NOT NULL) ORDER BY w.id";

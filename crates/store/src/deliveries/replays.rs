@@ -1,0 +1,110 @@
+//! Replays: delivers events again.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::decisions::{replay_refusal, replayed_template, rewind};
+use crate::{
+    Replay, ReplayOutcome, StoreError, Webhook, WebhookKey,
+    decisions::events::event,
+    engine::{Dialect, Tx, values},
+    events,
+    stored_row::{Row, StoredRow as _},
+    webhooks::{locked, oldest_event},
+};
+
+/// Finds the first event at or after a time.
+pub(super) const FIRST_SINCE: &str =
+    "SELECT min(seq) AS first FROM event WHERE account_id = $1 AND at >= $2";
+
+/// Finds the same on PostgreSQL. Timestamps grow with the event numbers, except for clock skew between
+/// instances: a binary search skips events older than the time by more than [`MAX_CLOCK_SKEW`], and the
+/// rest is scanned in order.
+const SEARCH_SINCE: &str = "WITH RECURSIVE half (low, high) AS ( \
+       SELECT (SELECT min(seq) FROM event WHERE account_id = $1), last_seq \
+       FROM account WHERE id = $1 \
+     UNION ALL \
+       SELECT CASE WHEN older THEN middle + 1 ELSE low END, \
+       CASE WHEN older THEN high ELSE middle END FROM (SELECT low, high, \
+         (low + high) / 2 AS middle, (SELECT at < $3 FROM event WHERE account_id = $1 AND \
+         seq = (half.low + half.high) / 2) AS older FROM half WHERE low < high) AS halved) \
+     SELECT (SELECT last_seq FROM account WHERE id = $1) AS newest, (SELECT seq FROM event \
+     WHERE account_id = $1 AND seq >= (SELECT max(low) FROM half) AND at >= $2 \
+     ORDER BY seq LIMIT 1) AS first";
+
+/// Upper bound for the clock skew between instances.
+const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(1);
+
+/// The events to deliver again.
+pub(super) struct NewReplay {
+    pub(super) key: WebhookKey,
+    pub(super) replay: Replay,
+    pub(super) at: Timestamp,
+    /// The first event since the wanted time, which SQLite finds before.
+    pub(super) first: Option<u64>,
+}
+
+pub(super) fn first(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
+    row.optional("first", |seq: i64| u64::try_from(seq).ok())
+}
+
+/// Delivers events again: a single one by its row, many by moving the cursor back.
+pub(super) async fn replay(tx: &mut Tx<'_>, new: &NewReplay) -> Result<ReplayOutcome, StoreError> {
+    let Some(webhook) = locked(tx, new.key).await? else { return Ok(ReplayOutcome::NoWebhook) };
+    match new.replay {
+        Replay::One(seq) => replay_one(tx, &webhook, seq, new.at).await,
+        Replay::Since(since) => {
+            let (first, newest) = match tx.dialect() {
+                Dialect::Sqlite => (new.first, tx.newest_event(webhook.account)?),
+                Dialect::Postgres => search(tx, &webhook, since).await?,
+            };
+            let (Some(first), Some(newest)) = (first, newest) else {
+                return Ok(ReplayOutcome::Queued(0));
+            };
+            let (cursor, count) = rewind(&webhook, first, newest);
+            let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
+            tx.defer(update, &values![webhook.id, cursor])?;
+            Ok(ReplayOutcome::Queued(count))
+        }
+    }
+}
+
+/// The first event since a time, and the newest one.
+async fn search(
+    tx: &mut Tx<'_>,
+    webhook: &Webhook,
+    since: Timestamp,
+) -> Result<(Option<u64>, Option<u64>), StoreError> {
+    let before = since.saturating_sub(MAX_CLOCK_SKEW).unwrap_or(Timestamp::MIN);
+    let values = values![webhook.account, since, before];
+    let found = tx
+        .query_one(SEARCH_SINCE, &values, |row| Ok((first(row)?, Some(row.number("newest")?))))
+        .await?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Schedules one event for delivery now, ahead of other events of its template. A delivery that is
+/// already due or scheduled for a retry is attempted at once.
+async fn replay_one(
+    tx: &mut Tx<'_>,
+    webhook: &Webhook,
+    seq: u64,
+    at: Timestamp,
+) -> Result<ReplayOutcome, StoreError> {
+    let account = webhook.account;
+    let find = events::one(tx.dialect());
+    let found = tx.query_one(&find, &values![account, seq], |row| event(row)).await?;
+    let Some(event) = found else {
+        return Ok(replay_refusal(seq, oldest_event(tx, account).await?));
+    };
+    let Some(template) = replayed_template(webhook, &event) else {
+        return Ok(ReplayOutcome::Queued(0));
+    };
+    let insert = "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, due_at) \
+                  VALUES ($1, $2, $3, 'waiting', 0, $4) \
+                  ON CONFLICT (webhook_id, seq) DO UPDATE SET due_at = $4, \
+                  attempts = CASE WHEN delivery.status = 'waiting' THEN delivery.attempts ELSE 0 END, \
+                  leased_until = CASE WHEN delivery.status = 'waiting' THEN delivery.leased_until END, \
+                  status = 'waiting' WHERE delivery.status <> 'waiting' OR delivery.due_at IS NOT NULL";
+    tx.defer(insert, &values![webhook.id, seq, template, at])?;
+    Ok(ReplayOutcome::Queued(1))
+}
