@@ -164,7 +164,8 @@ mod tests {
                     "SCAN a",
                     "SCAN u",
                     "SCAN w",
-                    "SCAN (subquery",
+                    "SCAN counted",
+                    "SCAN due",
                     "SCAN bucket",
                     "SCAN CONSTANT ROW",
                 ];

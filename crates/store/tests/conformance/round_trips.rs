@@ -22,7 +22,7 @@ use galley_domain::{
 };
 use galley_store::{
     Attempt, DeliveryLease, DueDelivery, NewSession, NewWebhook, RecordAttemptOutcome, SecretHash,
-    StoreError, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    StoreError, TemplateChange, UPLOAD_CHUNK_BYTES, UpstreamAction, UpstreamActionOutcome,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -35,6 +35,7 @@ use super::{
     },
     lists::{names, search, update_index},
     sessions::token,
+    uploads::{append, begin, png, upload},
     upstream::{connected, done as fenced, last_page, remote},
     webhooks::{endpoint, register},
 };
@@ -261,6 +262,40 @@ async fn work_with_a_provider_and_a_session_take_few_round_trips() {
         ("finish a sweep", 7),
         ("start a session", 3),
         ("end a session", 3),
+    ];
+    assert_eq!(counts, expected);
+}
+
+#[tokio::test]
+async fn uploads_and_the_clock_take_few_round_trips() {
+    let (store, proxy, account) = counted_store().await;
+    let mut counts = Vec::new();
+    // The first passes prepare the statements, also on each of the connections that reads share.
+    for (id, hour) in ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().zip(0..) {
+        let file = png(2 * UPLOAD_CHUNK_BYTES);
+        counts.clear();
+        proxy.take();
+        begin(&store, upload(account, id, file.len())).await;
+        counts.push(("begin", proxy.take()));
+        append(&store, account, id, 0, &file[..UPLOAD_CHUNK_BYTES]).await;
+        counts.push(("append", proxy.take()));
+        append(&store, account, id, UPLOAD_CHUNK_BYTES, &file[UPLOAD_CHUNK_BYTES..]).await;
+        counts.push(("complete", proxy.take()));
+        assert!(store.cancel_upload(account, id, noon(5)).await.unwrap());
+        counts.push(("delete", proxy.take()));
+        let now = noon(hour * 3_600_000);
+        store.observe_clock(now).await.unwrap();
+        counts.push(("a new time", proxy.take()));
+        store.observe_clock(now).await.unwrap();
+        counts.push(("the same time", proxy.take()));
+    }
+    let expected = [
+        ("begin", 4),
+        ("append", 4),
+        ("complete", 5),
+        ("delete", 4),
+        ("a new time", 4),
+        ("the same time", 1),
     ];
     assert_eq!(counts, expected);
 }
