@@ -1,11 +1,9 @@
 //! What both databases decide, as pure functions on loaded rows, and how these rows are decoded. A
 //! backend loads the rows, calls the decision, and writes its result.
 
-pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod changes;
 pub(crate) mod create;
-pub(crate) mod credentials;
 pub(crate) mod emulator;
 pub(crate) mod events;
 pub(crate) mod limits;

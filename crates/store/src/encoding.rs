@@ -10,7 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Actor, CredentialId, IDEMPOTENCY_HOURS, MEDIA_QUOTA_UNIT_BYTES, NewTemplate, StoredTemplate,
+    Actor, CredentialId, IDEMPOTENCY_HOURS, MEDIA_QUOTA_UNIT_BYTES, NewTemplate, Quota,
+    StoredTemplate,
 };
 
 /// A timestamp as it is stored: milliseconds since the Unix epoch.
@@ -34,6 +35,24 @@ pub(crate) fn key(id: u64) -> i64 {
 /// finds nothing.
 pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', " ")) } else { Cow::Borrowed(text) }
+}
+
+/// A quota as it is stored: `None` for the default, 0 for no limit.
+pub(crate) fn stored_quota(quota: Quota) -> Option<i64> {
+    match quota {
+        Quota::Default => None,
+        Quota::Unlimited => Some(0),
+        Quota::Max(max) => Some(key(max.max(1))),
+    }
+}
+
+/// A quota from its stored value.
+pub(crate) fn quota(stored: Option<u64>) -> Quota {
+    match stored {
+        None => Quota::Default,
+        Some(0) => Quota::Unlimited,
+        Some(max) => Quota::Max(max),
+    }
 }
 
 // Actors are stored as credential ids, which start at 1; these values are free.

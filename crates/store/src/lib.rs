@@ -2,6 +2,8 @@
 //! `PostgreSQL`. The conformance suite (`tests/conformance.rs`) runs on both; behaviour
 //! that it does not test is not guaranteed.
 
+mod account_deletion;
+mod accounts;
 mod activity;
 mod audit;
 mod clock_guard;
@@ -15,6 +17,7 @@ mod event_notifier;
 mod events;
 mod fair_slots;
 mod id_range;
+mod limits;
 mod media_type;
 pub mod migrate;
 mod partial_file;
@@ -36,6 +39,7 @@ mod uploads;
 mod upstream;
 mod webhooks;
 
+pub use accounts::MAX_ACTIVE_TOKENS;
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
 pub use encoding::origin;
@@ -53,9 +57,10 @@ pub use records::{
 pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
     AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
-    DeleteAccountOutcome, Finding, IndexProgress, IssueTokenOutcome, Limit, NewAccount,
-    NewCredential, Quota, RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome,
-    RotateCredentialOutcome, SecretHash, SetReviewOutcome,
+    DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, DeleteAccountOutcome, Finding, IndexProgress,
+    IssueTokenOutcome, Limit, NewAccount, NewCredential, Quota, RenameAccountOutcome,
+    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash, SetReviewOutcome,
+    VERSION_OVERHEAD_BYTES,
 };
 pub use records::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
@@ -95,11 +100,9 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    AccountStore, ChangeStore, CredentialStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES,
-    EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_ACTIVE_TOKENS,
-    MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
+    ChangeStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR,
+    MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
     MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MaintenanceStore, StatisticsStore, TemplateStore,
-    VERSION_OVERHEAD_BYTES,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};
 pub use webhooks::MAX_WEBHOOKS;

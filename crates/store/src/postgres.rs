@@ -1,13 +1,11 @@
 //! The PostgreSQL store, for any number of instances. They share only the database; locks on
 //! account rows order their writes.
 
-mod accounts;
 mod address;
 mod batch;
 mod changes;
 mod columns;
 mod create_queue;
-mod credentials;
 mod emulator;
 mod errors;
 mod events;

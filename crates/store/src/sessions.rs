@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use self::rows::{COLUMNS, KEPT_SESSIONS, console_link, idle_cutoff, plan_redemption, session};
 use crate::{
     AddCredentialOutcome, Author, NewConsoleLink, NewSession, RedeemLinkOutcome, SecretHash,
-    Session, Store, StoreError,
+    Session, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
     engine::{Read, ReadPath, Select, Tx, Write, values},
 };
@@ -123,7 +123,7 @@ async fn create_link(
     by: Author,
 ) -> Result<bool, StoreError> {
     tx.lock_credentials().await?;
-    if tx.account(new.account).await?.is_none() {
+    if accounts::one(tx, new.account).await?.is_none() {
         return Ok(false);
     }
     let insert = "INSERT INTO console_link (hash, account_id, name, scopes, expires_at) \
@@ -143,7 +143,7 @@ async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOu
     );
     let found = tx.query_one(&find, &values![link], console_link).await?;
     let account = match &found {
-        Some(link) => tx.account(link.account).await?,
+        Some(link) => accounts::one(tx, link.account).await?,
         None => None,
     };
     let planned = match plan_redemption(found.as_ref(), account.as_ref(), token, at) {
@@ -152,7 +152,8 @@ async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOu
     };
     let Some(account) = account else { return Ok(RedeemLinkOutcome::Invalid) };
     // The operator who created the link permits the token.
-    let added = tx.add_credential(account.id, &planned, Author::operator(at)).await?;
+    let by = Author::operator(at);
+    let added = accounts::add_credential(tx, account.id, &planned, by).await?;
     let AddCredentialOutcome::Added(id) = added else { return Ok(RedeemLinkOutcome::Invalid) };
     tx.execute("DELETE FROM console_link WHERE hash = $1", &values![link]).await?;
     start(tx, &NewSession::new(session, id, planned.expires_at, at)).await?;

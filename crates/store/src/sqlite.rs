@@ -1,7 +1,6 @@
 //! The SQLite store: one file, a writer thread that commits many writes with one sync, and
 //! concurrent readers.
 
-mod accounts;
 mod audit;
 pub(crate) mod backup;
 mod buffered_index;
@@ -11,7 +10,6 @@ mod checkpoint;
 pub(crate) mod checksum;
 mod columns;
 pub(crate) mod connection;
-mod credentials;
 mod disk_space;
 mod emulator;
 mod events;

@@ -1,19 +1,13 @@
 //! The traits of the subjects that each engine implements itself.
 
-mod accounts;
 mod changes;
-mod credentials;
 mod emulator;
 mod list;
 mod maintenance;
 mod statistics;
 mod templates;
 
-pub use accounts::{
-    AccountStore, DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, VERSION_OVERHEAD_BYTES,
-};
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
-pub use credentials::{CredentialStore, MAX_ACTIVE_TOKENS};
 pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
@@ -22,25 +16,11 @@ pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 
 /// The subjects that each engine implements itself.
 pub trait EngineSubjects:
-    TemplateStore
-    + ChangeStore
-    + ListStore
-    + EmulatorStore
-    + AccountStore
-    + CredentialStore
-    + MaintenanceStore
-    + StatisticsStore
+    TemplateStore + ChangeStore + ListStore + EmulatorStore + MaintenanceStore + StatisticsStore
 {
 }
 
 impl<S> EngineSubjects for S where
-    S: TemplateStore
-        + ChangeStore
-        + ListStore
-        + EmulatorStore
-        + AccountStore
-        + CredentialStore
-        + MaintenanceStore
-        + StatisticsStore
+    S: TemplateStore + ChangeStore + ListStore + EmulatorStore + MaintenanceStore + StatisticsStore
 {
 }

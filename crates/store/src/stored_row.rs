@@ -7,7 +7,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use crate::{Actor, StoreError, encoding::actor_from_key};
+use crate::{AccountLimits, Actor, StoreError, encoding::actor_from_key};
 
 /// A type that both drivers read from a column.
 pub(crate) trait StoredValue:
@@ -82,6 +82,13 @@ pub(crate) trait StoredRow {
 
     fn status(&self, column: &str) -> Result<Status, StoreError> {
         self.parsed(column, Status::parse)
+    }
+
+    /// The limits of an account, if it has any, from the column `template_limit` as `BIGINT`.
+    fn account_limits(&self) -> Result<Option<AccountLimits>, StoreError> {
+        self.optional("template_limit", |templates: i64| {
+            Some(AccountLimits { templates: u32::try_from(templates).ok()? })
+        })
     }
 
     fn actor(&self, column: &str) -> Result<Actor, StoreError> {

@@ -14,18 +14,14 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountStore, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, Author, ChangeClockOutcome, ChangeOutcome, ChangeStore, CreateAccountOutcome,
-    CreateFaultOutcome, CreateOutcome, Credential, CredentialId, CredentialKind, CredentialStore,
-    DeleteAccountOutcome, DeleteOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork,
-    EngineSubjects, Finding, IdempotencyRecord, IndexProgress, IndexStep, IssueTokenOutcome,
-    LanguageSummary, ListQuery, ListStore, MaintenanceStore, MessageQuery, NameConflict,
-    NewAccount, NewCredential, NewMessage, NewTemplate, Page, PhaseObserver, RecordStatusesOutcome,
-    RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
-    SetReviewOutcome, StatisticsStore, StatusCursor, StatusLease, Store, StoreActivity, StoreError,
-    StoreStatistics, StoredFault, StoredMessage, StoredSecret, StoredTemplate, TemplateChange,
-    TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary, WebhookKey,
-    engine::FaultPoints,
+    Actor, ChangeClockOutcome, ChangeOutcome, ChangeStore, CreateFaultOutcome, CreateOutcome,
+    DeleteOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EngineSubjects, Finding,
+    IdempotencyRecord, IndexProgress, IndexStep, LanguageSummary, ListQuery, ListStore,
+    MaintenanceStore, MessageQuery, NameConflict, NewMessage, NewTemplate, Page, PhaseObserver,
+    RecordStatusesOutcome, RetentionCursor, StatisticsStore, StatusCursor, StatusLease, Store,
+    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret,
+    StoredTemplate, TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version,
+    VersionSummary, WebhookKey, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -153,40 +149,6 @@ with_faults! {
         record_statuses(
             endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
         ) -> RecordStatusesOutcome;
-    }
-    AccountStore {
-        create_account(new: NewAccount) -> CreateAccountOutcome;
-        accounts() -> Vec<Account>;
-        has_had_accounts() -> bool;
-        account(id: AccountId) -> Option<Account>;
-        rename_account(id: AccountId, name: String, by: Author) -> RenameAccountOutcome;
-        set_account_four_eyes(id: AccountId, is_on: bool, by: Author) -> bool;
-        set_account_review(id: AccountId, review: Review, by: Author) -> SetReviewOutcome;
-        set_account_disabled(id: AccountId, is_disabled: bool, by: Author) -> bool;
-        delete_account(id: AccountId, by: Author) -> DeleteAccountOutcome;
-        set_account_limits(id: AccountId, limits: Option<AccountLimits>, by: Author) -> bool;
-        set_account_quotas(id: AccountId, quotas: AccountQuotas, by: Author) -> bool;
-        add_phone<'phone>(account: AccountId, phone: &'phone str, by: Author) -> AddPhoneOutcome;
-        claim_phone<'phone>(
-            account: AccountId, phone: &'phone str, max: Option<u64>, by: Author
-        ) -> AddPhoneOutcome;
-        remove_phone<'phone>(account: AccountId, phone: &'phone str, by: Author) -> bool;
-        phones(account: AccountId) -> Vec<String>;
-        phone_owner<'phone>(phone: &'phone str) -> Option<AccountId>;
-    }
-    CredentialStore {
-        add_credential(account: AccountId, new: NewCredential, by: Author) -> AddCredentialOutcome;
-        issue_token(account: AccountId, new: NewCredential, by: Author) -> IssueTokenOutcome;
-        rotate_credential(
-            old: CredentialId, new: NewCredential, old_ends_at: Timestamp, by: Author
-        ) -> RotateCredentialOutcome;
-        revoke_credential(id: CredentialId, by: Author) -> bool;
-        revoke_token(account: AccountId, id: CredentialId, by: Author) -> RevokeTokenOutcome;
-        active_tokens(account: AccountId, at: Timestamp) -> Vec<Credential>;
-        credentials(account: AccountId) -> Vec<Credential>;
-        credential(kind: CredentialKind, hash: SecretHash) -> Option<Credential>;
-        record_credential_use(uses: Vec<(CredentialId, Timestamp)>) -> ();
-        credential_epoch() -> u64;
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;

@@ -237,7 +237,7 @@ async fn delete(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<bool, St
     Ok(is_deleted)
 }
 
-/// Deletes all endpoints of an account that is being deleted, which locks them before the account.
+/// Deletes all endpoints of an account that is being deleted, which has locked them before the account.
 pub(crate) async fn delete_all(
     tx: &mut Tx<'_>,
     account: AccountId,

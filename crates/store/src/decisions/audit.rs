@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
     MAX_DAILY_CHANGES, NewAccount, NewConnection, NewConsoleLink, NewCredential, Quota, StoreError,
-    Webhook, decisions::accounts::stored_review, encoding::origin, stored_row::Row,
-    stored_row::StoredRow as _,
+    Webhook,
+    encoding::origin,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The columns that [`entry`] reads; `c` is the credential of the actor.
@@ -128,7 +129,7 @@ pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAud
     let own = account.to_string();
     let (kind, subject, details) = match change {
         AuditedChange::AccountCreated(new) => {
-            let review = stored_review(new).as_str();
+            let review = new.first_review().as_str();
             let mut details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
             if let Some(kind) = new.emulator {
                 details["emulator"] = kind.as_str().into();

@@ -1,8 +1,8 @@
 //! How many bytes the templates of an account take, and whether one more version fits.
 
 use crate::{
-    DEFAULT_STORED_BYTES, Limit, Quota, StoreError, VERSION_OVERHEAD_BYTES,
-    decisions::accounts::quota, stored_row::StoredRow,
+    DEFAULT_STORED_BYTES, Limit, Quota, StoreError, VERSION_OVERHEAD_BYTES, encoding::quota,
+    stored_row::StoredRow,
 };
 
 /// The columns that [`StoredBytes::read`] reads.

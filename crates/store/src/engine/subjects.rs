@@ -9,8 +9,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
-    StoredTemplate, TemplateChange, UpstreamConnection, Version, Webhook,
+    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Version, Webhook,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
     stored_row::Row,
 };
@@ -32,16 +32,21 @@ pub(crate) trait SubjectsOfEngine: Send {
     /// locked.
     async fn credentials_changed(&mut self) -> Result<(), StoreError>;
 
-    /// An account, unless it is deleted.
-    async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError>;
+    /// Lets the rest of the transaction see the limits and the deletion of an account that the body
+    /// has written. PostgreSQL reads them again in each transaction.
+    fn account_changed(&mut self, _account: AccountId) -> Result<(), StoreError> {
+        Ok(())
+    }
 
-    /// Adds a credential and records it in the audit feed. The credentials are locked.
-    async fn add_credential(
+    /// Starts the clock of a new emulator account.
+    async fn create_emulator_clock(
         &mut self,
         account: AccountId,
-        new: &NewCredential,
-        by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError>;
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Deletes what only an emulator account has, except messages beyond the first ones.
+    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError>;
 
     /// A template, unless it is deleted.
     async fn template(

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits,
+    emulator, events,
     pool::Values,
     templates,
     transaction::{Transaction, transact},
@@ -37,7 +37,7 @@ use crate::{
     },
     encoding::LookupKeys,
     engine::Tx,
-    uploads, upstream,
+    limits, uploads, upstream,
 };
 
 #[async_trait]
@@ -156,13 +156,15 @@ pub(super) async fn edit_stored(
     let is_limited = planned.is_counted() && transaction.limits(change.account).is_some();
     let quota_at = Emulation::quota_time(emulation, change.at);
     if is_limited
-        && let Some(limit) = limits::reached_by_edit(transaction, change, quota_at).await?
+        && let Some(limit) =
+            limits::reached_by_edit(&mut Tx::new(transaction), change, quota_at).await?
     {
         return Ok(ChangeOutcome::Limited(limit));
     }
     let edited = write_edit(transaction, change, &planned).await?;
     if is_limited && matches!(edited, ChangeOutcome::Done(_)) {
-        limits::count_edit(transaction, change, quota_at).await?;
+        let seq = transaction.newest_seq(change.account);
+        limits::count_edit(&mut Tx::new(transaction), change, seq, quota_at)?;
     }
     emulator::finish_edit(transaction, change, edited, emulation).await
 }

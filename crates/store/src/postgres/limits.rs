@@ -1,27 +1,24 @@
-//! Account limits, as SQL. Rate counters are written only for accounts that have limits, so that
-//! other accounts' writes do not pay for them.
+//! The optional limits of an account that a create reaches, and its counter.
 
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::{
-    accounts,
     columns::{get, key, millis},
-    pool::{PgConnection, Values},
-    transaction::Transaction,
+    pool::PgConnection,
 };
 use crate::{
-    Limit, StoreError, TemplateChange,
-    decisions::{
-        self,
-        limits::{RateCounter, RemainingQuota, last_hour},
-    },
+    StoreError,
+    decisions::limits::{RateCounter, RemainingQuota, last_hour},
+    limits::{COUNT, FORGET},
+    stored_row::StoredRow as _,
 };
 
 /// The templates that accounts with limits (`$1`) have, and have created in the last hour: `$2` is
 /// the maximum number of creates, `$3` the start of the hour.
-pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, a.template_limit, (SELECT count(*) FROM \
+pub(super) const REMAINING_QUOTA: &str = "SELECT a.id, \
+     a.template_limit::int8 AS template_limit, (SELECT count(*) FROM \
      (SELECT at FROM rate_counter WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
      WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
      WHERE account_id = a.id AND unique_key IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
@@ -41,7 +38,7 @@ pub(super) async fn read_quota(
 
 /// Decodes a row of [`REMAINING_QUOTA`].
 pub(super) fn remaining_quota(row: &Row) -> Result<Option<RemainingQuota>, StoreError> {
-    let Some(limits) = accounts::limits(row)? else { return Ok(None) };
+    let Some(limits) = row.account_limits()? else { return Ok(None) };
     let (this_hour, templates) = (get(row, "this_hour")?, get(row, "templates")?);
     Ok(Some(RemainingQuota::new(limits, this_hour, templates)))
 }
@@ -53,58 +50,8 @@ pub(super) async fn count_create(
     seq: i64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    add(connection, RateCounter::of_creates(account), seq, at).await
-}
-
-/// The limit that prevents an edit of an APPROVED template, if any.
-pub(super) async fn reached_by_edit(
-    transaction: &Transaction,
-    change: &TemplateChange,
-    at: Timestamp,
-) -> Result<Option<Limit>, StoreError> {
-    let counter = RateCounter::of_edits(change);
-    let statement = "SELECT at FROM rate_counter WHERE account_id = $1 AND template_id = $2 \
-                     ORDER BY seq DESC LIMIT $3";
-    let values: Values<'_> =
-        &[&key(change.account.get()), &counter.template_key(), &counter.max_entries()];
-    let rows = transaction.query(statement, values).await?;
-    let edits: Vec<i64> = rows.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
-    Ok(decisions::limits::reached_by_edit(&edits, at))
-}
-
-/// Counts an edit of an APPROVED template, after its event was appended.
-pub(super) async fn count_edit(
-    transaction: &Transaction,
-    change: &TemplateChange,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let seq = key(transaction.newest_seq(change.account));
-    add(transaction.connection(), RateCounter::of_edits(change), seq, at).await
-}
-
-/// Deletes the edit counters of a deleted template.
-pub(super) async fn delete_edit_counts(
-    transaction: &Transaction,
-    change: &TemplateChange,
-) -> Result<(), StoreError> {
-    let delete = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2";
-    let values: Values<'_> = &[&key(change.account.get()), &key(change.id.get())];
-    transaction.execute(delete, values).await.map(drop)
-}
-
-/// Counts one more, and deletes entries that no limit needs any more.
-async fn add(
-    connection: &PgConnection,
-    counter: RateCounter,
-    seq: i64,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let (account, template) = (key(counter.account.get()), counter.template_key());
-    let insert =
-        "INSERT INTO rate_counter (account_id, template_id, seq, at) VALUES ($1, $2, $3, $4)";
-    connection.execute(insert, &[&account, &template, &seq, &millis(at)]).await?;
-    let delete = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2 AND seq <= \
-                  (SELECT seq FROM rate_counter WHERE account_id = $1 AND template_id = $2 \
-                  ORDER BY seq DESC LIMIT 1 OFFSET $3)";
-    connection.execute(delete, &[&account, &template, &counter.max_entries()]).await.map(drop)
+    let counter = RateCounter::of_creates(account);
+    let (account, template) = (key(account.get()), counter.template_key());
+    connection.execute(COUNT, &[&account, &template, &seq, &millis(at)]).await?;
+    connection.execute(FORGET, &[&account, &template, &counter.max_entries()]).await.map(drop)
 }

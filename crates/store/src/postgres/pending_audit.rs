@@ -4,12 +4,11 @@ use galley_domain::id::AccountId;
 use tokio_postgres::GenericClient;
 
 use super::{
-    PostgresStore,
     columns::{actor_key, key, millis},
     pipeline::{DeferredWrite, owned},
 };
 use crate::{
-    Actor, AuditKind, Author, StoreError, audit,
+    Actor, AuditKind, Author, StoreError,
     decisions::audit::{AuditedChange, migration, new_entry},
 };
 
@@ -59,16 +58,6 @@ impl PendingEntries {
             DeferredWrite { statement: LOCK, values: owned![LOCK_KEY] },
             DeferredWrite { statement: APPEND, values },
         ]
-    }
-}
-
-impl PostgresStore {
-    pub(super) async fn ensure_may_change(
-        &self,
-        account: AccountId,
-        by: Author,
-    ) -> Result<(), StoreError> {
-        audit::ensure_may_change(self, account, by).await
     }
 }
 

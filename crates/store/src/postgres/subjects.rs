@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::transaction::Transaction;
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
-    StoredTemplate, TemplateChange, UpstreamConnection, Version, Webhook,
+    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Version, Webhook,
     decisions::{
         changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate, versions::version,
     },
@@ -22,26 +22,24 @@ use crate::{
 #[async_trait]
 impl SubjectsOfEngine for Transaction {
     async fn lock_credentials(&mut self) -> Result<(), StoreError> {
-        super::credentials::lock_epoch(self).await
+        self.run("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
     }
 
     async fn credentials_changed(&mut self) -> Result<(), StoreError> {
-        self.ensure_begun().await?;
-        super::credentials::increment_epoch(self).await
+        self.defer("UPDATE credential_epoch SET epoch = epoch + 1", Vec::new());
+        Ok(())
     }
 
-    async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        self.ensure_begun().await?;
-        super::accounts::one(self, id).await
-    }
-
-    async fn add_credential(
+    async fn create_emulator_clock(
         &mut self,
         account: AccountId,
-        new: &NewCredential,
-        by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError> {
-        super::credentials::add(self, account, new, by).await
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        super::emulator::create_clock(self, account, at).await
+    }
+
+    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError> {
+        super::emulator::delete_account(self, account).await
     }
 
     async fn template(

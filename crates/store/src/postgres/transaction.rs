@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    accounts,
     columns::{get, key, number},
     errors,
     ids::IdGenerator,
@@ -25,6 +24,7 @@ use crate::{
         stored_bytes::{StoredBytes, stored_bytes_columns},
     },
     engine::{AnnouncedRead, Value},
+    stored_row::StoredRow as _,
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -242,13 +242,14 @@ impl Transaction {
             return Ok(true);
         }
         let statement = concat!(
-            "SELECT last_seq, template_limit, four_eyes, deleted_at IS NOT NULL AS is_deleted, ",
+            "SELECT last_seq, template_limit::int8 AS template_limit, four_eyes, ",
+            "deleted_at IS NOT NULL AS is_deleted, ",
             stored_bytes_columns!(),
             " FROM account WHERE id = $1 FOR NO KEY UPDATE"
         );
         let rows = self.run(statement, &[Value::from(account)]).await?;
         let Some(row) = rows.into_iter().next() else { return Ok(false) };
-        let (last_seq, limits) = (number(&row, "last_seq")?, accounts::limits(&row)?);
+        let (last_seq, limits) = (number(&row, "last_seq")?, row.account_limits()?);
         let stored_bytes = StoredBytes::read(&row)?;
         let is_deleted = get(&row, "is_deleted")?;
         let four_eyes = get(&row, "four_eyes")?;

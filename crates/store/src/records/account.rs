@@ -33,7 +33,14 @@ pub struct NewAccount {
     pub by: Author,
 }
 
-/// The result of [`create_account`](crate::AccountStore::create_account).
+impl NewAccount {
+    /// How its templates get their first status.
+    pub(crate) fn first_review(&self) -> Review {
+        if self.emulator.is_some() { Review::Scripted } else { self.review }
+    }
+}
+
+/// The result of [`create_account`](crate::Store::create_account).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateAccountOutcome {
     /// The account was created; the credential ids are in the order given.
@@ -96,6 +103,17 @@ pub struct AccountUsage {
     /// The quota bytes of its media samples.
     pub media_bytes: u64,
 }
+
+/// How many bytes the templates of an account may take by default: 32 GiB, more than
+/// ten million templates of usual length.
+pub const DEFAULT_STORED_BYTES: u64 = 32 << 30;
+
+/// What a stored version counts towards the quota besides its content, for its row, its index
+/// entries and its events.
+pub const VERSION_OVERHEAD_BYTES: u64 = 512;
+
+/// How many phone numbers an account may claim by default.
+pub const DEFAULT_PHONE_NUMBERS: u64 = 1_000;
 
 /// What the operator has set for one account, to protect the other accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,7 +194,7 @@ pub enum Limit {
     },
 }
 
-/// The result of [`add_phone`](crate::AccountStore::add_phone).
+/// The result of [`add_phone`](crate::Store::add_phone).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPhoneOutcome {
     /// The account now owns the number.
@@ -311,7 +329,7 @@ impl NewCredential {
     }
 }
 
-/// The result of [`add_credential`](crate::CredentialStore::add_credential).
+/// The result of [`add_credential`](crate::Store::add_credential).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddCredentialOutcome {
     /// The credential was added and is valid.
@@ -322,7 +340,7 @@ pub enum AddCredentialOutcome {
     NotFound,
 }
 
-/// The result of [`issue_token`](crate::CredentialStore::issue_token).
+/// The result of [`issue_token`](crate::Store::issue_token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IssueTokenOutcome {
     /// The token was added and is valid.
@@ -355,7 +373,7 @@ impl From<AddCredentialOutcome> for IssueTokenOutcome {
     }
 }
 
-/// The result of [`revoke_token`](crate::CredentialStore::revoke_token).
+/// The result of [`revoke_token`](crate::Store::revoke_token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevokeTokenOutcome {
     /// The token was revoked.
@@ -366,7 +384,7 @@ pub enum RevokeTokenOutcome {
     NotFound,
 }
 
-/// The result of [`rename_account`](crate::AccountStore::rename_account).
+/// The result of [`rename_account`](crate::Store::rename_account).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenameAccountOutcome {
     /// The account has the new name.
@@ -377,7 +395,7 @@ pub enum RenameAccountOutcome {
     NotFound,
 }
 
-/// The result of [`set_account_review`](crate::AccountStore::set_account_review).
+/// The result of [`set_account_review`](crate::Store::set_account_review).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetReviewOutcome {
     /// The account has this review now.
@@ -390,7 +408,7 @@ pub enum SetReviewOutcome {
     NotFound,
 }
 
-/// The result of [`delete_account`](crate::AccountStore::delete_account).
+/// The result of [`delete_account`](crate::Store::delete_account).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteAccountOutcome {
     /// The account was deleted.
@@ -403,7 +421,7 @@ pub enum DeleteAccountOutcome {
     NotFound,
 }
 
-/// The result of [`rotate_credential`](crate::CredentialStore::rotate_credential).
+/// The result of [`rotate_credential`](crate::Store::rotate_credential).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotateCredentialOutcome {
     /// The replacement was added and is valid.

@@ -3,24 +3,11 @@
 use galley_domain::id::AccountId;
 use rusqlite::{Connection, params};
 
-use super::{
-    SqliteStore,
-    columns::{actor_key, key, millis},
-};
+use super::columns::{actor_key, key, millis};
 use crate::{
-    Actor, AuditKind, Author, StoreError, audit,
+    Actor, AuditKind, Author, StoreError,
     decisions::audit::{AuditedChange, migration, new_entry},
 };
-
-impl SqliteStore {
-    pub(super) async fn ensure_may_change(
-        &self,
-        account: AccountId,
-        by: Author,
-    ) -> Result<(), StoreError> {
-        audit::ensure_may_change(self, account, by).await
-    }
-}
 
 /// Appends the entry of a change.
 pub(super) fn append(

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    emulator, events, limits, templates, translations, upsert, versions,
+    emulator, events, templates, translations, upsert, versions,
     writer::Batch,
 };
 use crate::{
@@ -34,6 +34,7 @@ use crate::{
     },
     encoding::LookupKeys,
     engine::Tx,
+    limits,
     sqlite::statements::ready,
     uploads, upstream,
 };
@@ -151,13 +152,14 @@ pub(super) fn edit_stored(
     let is_limited = planned.is_counted() && batch.limits(change.account)?.is_some();
     let quota_at = Emulation::quota_time(emulation, change.at);
     if is_limited
-        && let Some(limit) = limits::reached_by_edit(batch.connection(), change, quota_at)?
+        && let Some(limit) = ready(limits::reached_by_edit(&mut Tx::new(batch), change, quota_at))?
     {
         return Ok(ChangeOutcome::Limited(limit));
     }
     let edited = write_edit(batch, change, &planned)?;
     if is_limited && matches!(edited, ChangeOutcome::Done(_)) {
-        limits::count_edit(batch, change, quota_at)?;
+        let seq = batch.newest_seq(change.account)?;
+        limits::count_edit(&mut Tx::new(batch), change, seq, quota_at)?;
     }
     emulator::finish_edit(batch, change, edited, emulation)
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::writer::Batch;
 use crate::{
-    Account, AddCredentialOutcome, Author, ChangeOutcome, NewCredential, NewTemplate, StoreError,
-    StoredTemplate, TemplateChange, UpstreamConnection, Version, Webhook,
+    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
+    Version, Webhook,
     decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
     encoding::LookupKeys,
     engine::{EngineQuery, SubjectsOfEngine},
@@ -28,17 +28,20 @@ impl SubjectsOfEngine for Batch {
         Ok(())
     }
 
-    async fn account(&mut self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        super::accounts::one(self.connection(), id)
+    fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
+        self.account_changed(account)
     }
 
-    async fn add_credential(
+    async fn create_emulator_clock(
         &mut self,
         account: AccountId,
-        new: &NewCredential,
-        by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError> {
-        super::credentials::add(self, account, new, by)
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        super::emulator::create_clock(self.connection(), account, at)
+    }
+
+    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError> {
+        super::emulator::delete_account(self, account)
     }
 
     async fn template(

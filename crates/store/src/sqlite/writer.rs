@@ -59,15 +59,8 @@ impl Writer {
         self.queue(work, false).await
     }
 
-    /// Like [`Writer::write`], for small changes that an operator must be able to make on a full
-    /// disk: they use the space that is kept free.
-    pub(super) async fn write_for_operator<T: Send + 'static>(
-        &self,
-        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.queue(work, true).await
-    }
-
+    /// The same. A write that uses the reserve is a small change that an operator must be able to make on
+    /// a full disk.
     pub(super) async fn queue<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,

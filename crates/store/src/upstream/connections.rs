@@ -10,7 +10,7 @@ use super::decisions::{
 use super::{one, operations, select};
 use crate::{
     Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, Store, StoreError,
-    UpstreamConnection, UpstreamWork,
+    UpstreamConnection, UpstreamWork, accounts,
     decisions::audit::AuditedChange,
     engine::{ReadPath, Tx, Value, values},
 };
@@ -113,7 +113,7 @@ impl Store {
 async fn connect(tx: &mut Tx<'_>, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
     tx.lock_credentials().await?;
     tx.lock(new.account).await?;
-    let account = tx.account(new.account).await?;
+    let account = accounts::one(tx, new.account).await?;
     let is_connected = one(tx, new.account).await?.is_some();
     if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
         return Ok(refusal);

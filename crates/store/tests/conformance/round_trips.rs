@@ -21,8 +21,9 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Attempt, DeliveryLease, DueDelivery, NewSession, NewWebhook, RecordAttemptOutcome, SecretHash,
-    StoreError, TemplateChange, UPLOAD_CHUNK_BYTES, UpstreamAction, UpstreamActionOutcome,
+    AddPhoneOutcome, Attempt, Author, CredentialKind, DeleteAccountOutcome, DeliveryLease,
+    DueDelivery, NewAccount, NewSession, NewWebhook, RecordAttemptOutcome, SecretHash, StoreError,
+    TemplateChange, UPLOAD_CHUNK_BYTES, UpstreamAction, UpstreamActionOutcome,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -30,8 +31,10 @@ use tokio::{
 };
 
 use super::{
+    credentials::issued,
     fixture::{
-        Shared, account, change, client, create, done, fresh_database, new, noon, open_postgres,
+        Shared, account, change, client, create, done, fresh_database, new, new_account, noon,
+        open_postgres, secret,
     },
     lists::{names, search, update_index},
     sessions::token,
@@ -296,6 +299,66 @@ async fn uploads_and_the_clock_take_few_round_trips() {
         ("delete", 4),
         ("a new time", 4),
         ("the same time", 1),
+    ];
+    assert_eq!(counts, expected);
+}
+
+#[tokio::test]
+async fn changes_of_accounts_and_credentials_take_few_round_trips() {
+    let (store, proxy, _) = counted_store().await;
+    let mut counts = Vec::new();
+    // The first pass prepares the statements.
+    for name in ["one", "two"] {
+        let by = Author::operator(noon(1));
+        let account = account(&store, name).await;
+        counts.clear();
+        proxy.take();
+        assert!(store.set_account_four_eyes(account, true, by).await.unwrap());
+        counts.push(("set", proxy.take()));
+        store.rename_account(account, format!("{name} new"), by).await.unwrap();
+        counts.push(("rename", proxy.take()));
+        assert!(store.set_account_four_eyes(account, false, by).await.unwrap());
+        let phone = format!("{}", account.get());
+        proxy.take();
+        let claimed = store.claim_phone(account, &phone, Some(9), by).await.unwrap();
+        assert_eq!(claimed, AddPhoneOutcome::Added);
+        counts.push(("claim a phone number", proxy.take()));
+        let boss = token(&store, account, name).await;
+        counts.push(("add a credential", proxy.take()));
+        let new = secret(CredentialKind::Token, &format!("{name} issued"));
+        let by_boss = Author::token(boss, noon(2));
+        let id = issued(store.issue_token(account, new, by_boss).await.unwrap());
+        counts.push(("issue a token", proxy.take()));
+        store.record_credential_use(vec![(id, noon(3)), (boss, noon(3))]).await.unwrap();
+        counts.push(("record uses", proxy.take()));
+        let new = secret(CredentialKind::Token, &format!("{name} rotated"));
+        store.rotate_credential(id, new, noon(9), by).await.unwrap();
+        counts.push(("rotate", proxy.take()));
+        store.revoke_token(account, id, by).await.unwrap();
+        counts.push(("revoke", proxy.take()));
+        assert!(store.set_account_disabled(account, true, by).await.unwrap());
+        register(&store, endpoint(account)).await;
+        proxy.take();
+        let deleted = store.delete_account(account, by).await.unwrap();
+        assert_eq!(deleted, DeleteAccountOutcome::Deleted);
+        counts.push(("delete", proxy.take()));
+        let phones = vec![format!("1{phone}")];
+        let credentials = vec![secret(CredentialKind::Key, &phone)];
+        let new = NewAccount { phones, credentials, ..new_account(&format!("{name} more")) };
+        store.create_account(new).await.unwrap();
+        counts.push(("create", proxy.take()));
+    }
+    let expected = [
+        ("set", 3),
+        ("rename", 3),
+        ("claim a phone number", 5),
+        ("add a credential", 3),
+        ("issue a token", 8),
+        ("record uses", 3),
+        ("rotate", 4),
+        ("revoke", 3),
+        ("delete", 12),
+        ("create", 7),
     ];
     assert_eq!(counts, expected);
 }

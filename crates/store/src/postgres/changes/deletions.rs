@@ -10,9 +10,10 @@ use crate::{
         emulator::Emulation,
     },
     engine::Tx,
+    limits,
     postgres::{
         columns::{key, millis},
-        emulator, limits,
+        emulator,
         pool::Values,
         templates,
         transaction::Transaction,
@@ -50,7 +51,7 @@ async fn delete_planned(
         let deleted = (change.account, change.id, planned.next.version);
         upstream::queue_deletion(&mut Tx::new(transaction), deleted, change.at).await?;
     }
-    limits::delete_edit_counts(transaction, change).await?;
+    limits::delete_edit_counts(&mut Tx::new(transaction), change)?;
     emulator::finish_deletion(transaction, change, planned, emulation).await
 }
 

@@ -13,10 +13,11 @@ use crate::{
         emulator::Emulation,
     },
     engine::Tx,
+    limits,
     sqlite::statements::ready,
     sqlite::{
         columns::{key, millis},
-        emulator, events, limits,
+        emulator, events,
         templates::{self, ReadTemplate},
         translations,
         writer::Batch,
@@ -84,7 +85,7 @@ fn delete_planned(
         let deleted = (change.account, change.id, planned.next.version);
         ready(upstream::queue_deletion(&mut Tx::new(batch), deleted, change.at))?;
     }
-    limits::delete_edit_counts(batch, change)?;
+    limits::delete_edit_counts(&mut Tx::new(batch), change)?;
     emulator::finish_deletion(batch, change, planned, emulation)
 }
 

@@ -98,7 +98,8 @@ pub(in crate::sqlite) fn create(
         template = emulator::run_first_script(batch, new, (id, state), emulation)?;
     }
     if limits.is_some() {
-        limits::count_create(batch, new.account, Emulation::quota_time(emulation, new.at))?;
+        let (seq, at) = (batch.newest_seq(new.account)?, Emulation::quota_time(emulation, new.at));
+        crate::limits::count_create(&mut Tx::new(batch), new.account, seq, at)?;
     }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
         if let Some(expired) = expired {

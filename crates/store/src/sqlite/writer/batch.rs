@@ -16,8 +16,8 @@ use crate::{
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
         columns::{key, millis, number},
-        limits,
     },
+    stored_row::StoredRow as _,
 };
 
 const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
@@ -151,12 +151,6 @@ impl Batch {
         TemplateId::new(next).ok_or_else(out_of_ids)
     }
 
-    /// Allocates an account id.
-    pub(in crate::sqlite) fn next_account(&self, at: Timestamp) -> Result<AccountId, StoreError> {
-        let last = last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM account")?;
-        AccountId::new(galley_domain::id::next(last, millis(at))).ok_or_else(out_of_ids)
-    }
-
     /// Runs work that may refuse after it has changed something: [`Batch::refuse`] makes it undo
     /// everything, the state in memory included, without an effect on the other writes.
     pub(in crate::sqlite) fn with_savepoint<T>(
@@ -246,22 +240,14 @@ impl Batch {
         Ok(())
     }
 
-    /// Applies changed limits to the later writes of this transaction.
-    pub(in crate::sqlite) fn limits_changed(
-        &mut self,
-        account: AccountId,
-        limits: Option<AccountLimits>,
-    ) {
-        if let Some(snapshot) = self.accounts.get_mut(&account) {
-            snapshot.limits = limits;
+    /// Applies changed limits of the account, or its deletion, to the later writes of this transaction.
+    pub(crate) fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
+        let changed = read_account(&self.connection, account)?;
+        if let (Some(snapshot), Some(changed)) = (self.find_account(account)?, changed) {
+            snapshot.limits = changed.limits;
+            snapshot.is_deleted = changed.is_deleted;
         }
-    }
-
-    /// Lets the later writes of this transaction find the account deleted.
-    pub(in crate::sqlite) fn account_deleted(&mut self, account: AccountId) {
-        if let Some(snapshot) = self.accounts.get_mut(&account) {
-            snapshot.is_deleted = true;
-        }
+        Ok(())
     }
 
     /// The account of a new version, endpoint or file, which must not be deleted: the caller may
@@ -290,21 +276,8 @@ impl Batch {
         match self.accounts.entry(account) {
             Entry::Occupied(snapshot) => Ok(Some(snapshot.into_mut())),
             Entry::Vacant(entry) => {
-                let query = concat!(
-                    "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
-                    stored_bytes_columns!(),
-                    " FROM account WHERE id = ?1"
-                );
-                let mut query = self.connection.prepare_cached(query)?;
-                let mut rows = query.query([key(account.get())])?;
-                let Some(row) = rows.next()? else { return Ok(None) };
-                let limits = limits::column(row, 1)?;
-                let (last_seq, stored_bytes) = (number(row, 0)?, StoredBytes::read(row)?);
-                let has_new_events = false;
-                let is_deleted = row.get("is_deleted")?;
-                let snapshot =
-                    AccountSnapshot { last_seq, has_new_events, limits, stored_bytes, is_deleted };
-                Ok(Some(entry.insert(snapshot)))
+                let snapshot = read_account(&self.connection, account)?;
+                Ok(snapshot.map(|snapshot| entry.insert(snapshot)))
             }
         }
     }
@@ -343,6 +316,27 @@ impl Batch {
     pub(super) fn into_connection(self) -> Connection {
         self.connection
     }
+}
+
+fn read_account(
+    connection: &Connection,
+    account: AccountId,
+) -> Result<Option<AccountSnapshot>, StoreError> {
+    let query = concat!(
+        "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
+        stored_bytes_columns!(),
+        " FROM account WHERE id = ?1"
+    );
+    let mut query = connection.prepare_cached(query)?;
+    let mut rows = query.query([key(account.get())])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(AccountSnapshot {
+        last_seq: number(row, 0)?,
+        has_new_events: false,
+        limits: row.account_limits()?,
+        stored_bytes: StoredBytes::read(row)?,
+        is_deleted: row.get("is_deleted")?,
+    }))
 }
 
 fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {

@@ -1,4 +1,5 @@
-//! Credentials: whether one can be rotated, when both expire then, and how their rows are decoded.
+//! Credentials: whether one can be issued or rotated, when both expire then, and how their rows are
+//! decoded.
 
 use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
@@ -6,8 +7,14 @@ use jiff::Timestamp;
 use crate::{
     Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
     IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
-    decisions::audit::AuditedChange, stored_row::StoredRow,
+    accounts::rows::{COLUMNS as ACCOUNT_COLUMNS, account},
+    decisions::audit::AuditedChange,
+    stored_row::{Row, StoredRow as _},
 };
+
+/// How many tokens an account may have when a client creates another one: those that are neither
+/// expired nor revoked, and those that were created within the last hour. The operator may exceed it.
+pub const MAX_ACTIVE_TOKENS: usize = 100;
 
 /// The columns that [`credential`] reads.
 pub(crate) const COLUMNS: &str =
@@ -22,15 +29,48 @@ pub(crate) fn issued_since(at: Timestamp) -> i64 {
     at.as_millisecond().saturating_sub(ISSUED_TOKEN_COUNTS_MS)
 }
 
+/// An account that gets a token.
+pub(crate) struct TokenOwner {
+    account: Account,
+    /// How many of its tokens count towards the maximum.
+    tokens: u64,
+}
+
+/// Reads the owner (`$1`) of a token (`$2`: the kind) to be issued at `$3`; tokens that were created
+/// after `$4` count.
+pub(crate) fn select_owner() -> String {
+    format!(
+        "SELECT {ACCOUNT_COLUMNS}, (SELECT count(*) FROM credential WHERE account_id = $1 \
+         AND kind = $2 AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) \
+         OR created_at > $4)) AS tokens FROM account WHERE id = $1 AND deleted_at IS NULL"
+    )
+}
+
+/// The owner in a row of [`select_owner`].
+pub(crate) fn token_owner(row: &Row<'_>) -> Result<TokenOwner, StoreError> {
+    Ok(TokenOwner { account: account(row)?, tokens: row.number("tokens")? })
+}
+
 /// Why an author may not add a token to an account, if it may not. `caller` is the author's token:
 /// it is read again in the transaction, because a cached one may have been revoked since.
 pub(crate) fn issue_refusal(
-    account: Option<&Account>,
+    owner: Option<&TokenOwner>,
     caller: Option<&Credential>,
     new: &NewCredential,
     by: Author,
 ) -> Option<IssueTokenOutcome> {
-    let Some(account) = account else { return Some(IssueTokenOutcome::NotFound) };
+    let Some(owner) = owner else { return Some(IssueTokenOutcome::NotFound) };
+    let is_full = owner.tokens >= MAX_ACTIVE_TOKENS as u64;
+    caller_refusal(&owner.account, caller, new, by)
+        .or(is_full.then_some(IssueTokenOutcome::TooMany))
+}
+
+fn caller_refusal(
+    account: &Account,
+    caller: Option<&Credential>,
+    new: &NewCredential,
+    by: Author,
+) -> Option<IssueTokenOutcome> {
     let Actor::Token(_) = by.actor else { return None };
     let own = caller.filter(|it| it.account == account.id && it.kind == CredentialKind::Token);
     let Some(caller) = own else { return Some(IssueTokenOutcome::NotFound) };
@@ -53,16 +93,14 @@ pub(crate) fn issue_refusal(
     (lives_longer || permits_more).then_some(IssueTokenOutcome::ExceedsCaller)
 }
 
-/// The outcome of revoking a token of an account; `None` if it can be revoked.
-pub(crate) fn revoke_refusal(
+/// The token of an account, if it can be revoked.
+pub(crate) fn revocable(
     account: AccountId,
-    found: Option<&Credential>,
-) -> Option<RevokeTokenOutcome> {
+    found: Option<Credential>,
+) -> Result<Credential, RevokeTokenOutcome> {
     let own = found.filter(|it| it.account == account && it.kind == CredentialKind::Token);
-    match own {
-        None => Some(RevokeTokenOutcome::NotFound),
-        Some(token) => token.revoked_at.map(|_| RevokeTokenOutcome::AlreadyRevoked),
-    }
+    let token = own.ok_or(RevokeTokenOutcome::NotFound)?;
+    if token.revoked_at.is_some() { Err(RevokeTokenOutcome::AlreadyRevoked) } else { Ok(token) }
 }
 
 /// What a rotation writes.
@@ -128,7 +166,7 @@ pub(crate) fn plan_rotation(
 }
 
 /// The credential in a row.
-pub(crate) fn credential(row: &impl StoredRow) -> Result<Credential, StoreError> {
+pub(crate) fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
     Ok(Credential {
         id: CredentialId(row.number("id")?),
         account: row.account_id("account_id")?,

@@ -1,26 +1,31 @@
-//! Accounts: whether a new one conflicts with those that exist, and how their rows are decoded.
+//! Accounts: what a change writes, or why it is refused, and how their rows are decoded.
 
 use std::collections::BTreeSet;
 
 use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
+use jiff::Timestamp;
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, Quota, RenameAccountOutcome,
-    SetReviewOutcome, StoreError, decisions::audit::AuditedChange, encoding::key,
-    stored_row::StoredRow,
+    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
+    StoreError,
+    decisions::audit::AuditedChange,
+    encoding::{quota, stored_quota},
+    engine::{Value, values},
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The columns that [`account`] reads.
 pub(crate) const COLUMNS: &str = "id, name, rulebook, review, emulator, four_eyes, takes_any_phone, \
-     created_at, disabled_at, template_limit, requests_per_second, stored_bytes_limit, phone_limit, \
-     template_bytes, counting, media_bytes, \
+     created_at, disabled_at, CAST(template_limit AS BIGINT) AS template_limit, \
+     requests_per_second, stored_bytes_limit, phone_limit, template_bytes, counting, media_bytes, \
      EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = account.id) AS is_connected";
 
 /// What the store already has of a new account.
 #[derive(Default)]
 pub(crate) struct ExistingAccounts {
-    pub(crate) has_accounts: bool,
+    /// The highest id of an account, even if it is deleted; 0 without accounts.
+    pub(crate) last: u64,
     pub(crate) has_name: bool,
     /// Those of the new account's phone numbers that an account owns.
     pub(crate) phones: Vec<String>,
@@ -34,7 +39,7 @@ pub(crate) fn refusal(
     existing: &ExistingAccounts,
 ) -> Option<CreateAccountOutcome> {
     // The id of a first account is free.
-    if (new.only_if_first || new.id.is_some()) && existing.has_accounts {
+    if (new.only_if_first || new.id.is_some()) && existing.last > 0 {
         return Some(CreateAccountOutcome::NotFirst);
     }
     if existing.has_name {
@@ -66,11 +71,6 @@ pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAc
     CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
 }
 
-/// How the templates of a new account get their first status.
-pub(crate) fn stored_review(new: &NewAccount) -> Review {
-    if new.emulator.is_some() { Review::Scripted } else { new.review }
-}
-
 /// Whether the review of an account can be set: the account, if it exists, and the new review.
 pub(crate) fn set_review_outcome(account: Option<&Account>, review: Review) -> SetReviewOutcome {
     match account {
@@ -91,16 +91,16 @@ pub(crate) fn rename_outcome(former: Option<&str>, is_taken: bool) -> RenameAcco
     }
 }
 
-/// Why an account cannot be deleted, if it cannot.
-pub(crate) fn deletion_refusal(
-    account: Option<&Account>,
+/// Decides whether an account can be deleted; returns it, or the refusal.
+pub(crate) fn plan_deletion(
+    account: Option<Account>,
     has_templates: bool,
-) -> Option<DeleteAccountOutcome> {
+) -> Result<Account, DeleteAccountOutcome> {
     match account {
-        None => Some(DeleteAccountOutcome::NotFound),
-        Some(account) if account.disabled_at.is_none() => Some(DeleteAccountOutcome::NotDisabled),
-        Some(_) if has_templates => Some(DeleteAccountOutcome::HasTemplates),
-        Some(_) => None,
+        None => Err(DeleteAccountOutcome::NotFound),
+        Some(account) if account.disabled_at.is_none() => Err(DeleteAccountOutcome::NotDisabled),
+        Some(_) if has_templates => Err(DeleteAccountOutcome::HasTemplates),
+        Some(account) => Ok(account),
     }
 }
 
@@ -110,9 +110,78 @@ pub(crate) fn deleted_name(id: AccountId) -> String {
     format!("deleted\u{1f}{id}")
 }
 
-/// The change of an account that is disabled or enabled.
-pub(crate) fn disabling(is_disabled: bool) -> AuditedChange<'static> {
-    if is_disabled { AuditedChange::AccountDisabled } else { AuditedChange::AccountEnabled }
+/// A new value of one setting of an account.
+#[derive(Clone, Copy)]
+pub(crate) enum Setting {
+    Review(Review),
+    FourEyes(bool),
+    Disabled(bool),
+    Limits(Option<AccountLimits>),
+    Quotas(AccountQuotas),
+}
+
+/// What a new value writes.
+pub(crate) struct PlannedSetting {
+    pub(crate) update: &'static str,
+    pub(crate) values: Vec<Value<'static>>,
+    pub(crate) audited: AuditedChange<'static>,
+}
+
+impl Setting {
+    /// Decides what it writes at `at`; `None` if the account has this value.
+    pub(crate) fn plan(self, account: &Account, at: Timestamp) -> Option<PlannedSetting> {
+        let id = account.id;
+        let (is_set, update, values, audited) = match self {
+            Self::Review(review) => (
+                account.review == review,
+                "UPDATE account SET review = $2 WHERE id = $1",
+                Vec::from(values![id, review.as_str()]),
+                AuditedChange::ReviewChanged { from: account.review, to: review },
+            ),
+            Self::FourEyes(is_on) => (
+                account.four_eyes == is_on,
+                "UPDATE account SET four_eyes = $2 WHERE id = $1",
+                Vec::from(values![id, is_on]),
+                AuditedChange::FourEyesChanged { is_on },
+            ),
+            Self::Disabled(true) => (
+                account.disabled_at.is_some(),
+                "UPDATE account SET disabled_at = $2 WHERE id = $1",
+                Vec::from(values![id, at]),
+                AuditedChange::AccountDisabled,
+            ),
+            Self::Disabled(false) => (
+                account.disabled_at.is_none(),
+                "UPDATE account SET disabled_at = NULL WHERE id = $1",
+                Vec::from(values![id]),
+                AuditedChange::AccountEnabled,
+            ),
+            Self::Limits(limits) => (
+                account.limits == limits,
+                "UPDATE account SET template_limit = $2 WHERE id = $1",
+                Vec::from(values![id, stored_limits(limits)]),
+                AuditedChange::LimitsChanged { from: account.limits, to: limits },
+            ),
+            Self::Quotas(quotas) => (
+                account.quotas == quotas,
+                "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
+                 phone_limit = $4 WHERE id = $1",
+                Vec::from(values![
+                    id,
+                    quotas.requests_per_second,
+                    stored_quota(quotas.stored_bytes),
+                    stored_quota(quotas.phone_numbers),
+                ]),
+                AuditedChange::QuotasChanged { from: account.quotas, to: quotas },
+            ),
+        };
+        (!is_set).then_some(PlannedSetting { update, values, audited })
+    }
+}
+
+/// The limits as they are stored. The column of PostgreSQL takes no larger number.
+pub(crate) fn stored_limits(limits: Option<AccountLimits>) -> Option<u32> {
+    limits.map(|limits| limits.templates.min(i32::MAX.unsigned_abs()))
 }
 
 /// The outcome of adding a phone number that has an owner.
@@ -120,11 +189,29 @@ pub(crate) fn owned_phone(owner: AccountId, account: AccountId) -> AddPhoneOutco
     if owner == account { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther }
 }
 
-/// The account in a row. The databases store the limits in columns of different types.
-pub(crate) fn account(
-    row: &impl StoredRow,
-    limits: Option<AccountLimits>,
-) -> Result<Account, StoreError> {
+/// Who owns a phone number, and how many numbers the account that claims it has.
+pub(crate) struct Claims {
+    pub(crate) owner: Option<AccountId>,
+    pub(crate) claimed: u64,
+}
+
+impl Claims {
+    /// Why the account cannot claim the number, if it cannot.
+    pub(crate) fn refusal(&self, account: AccountId, max: Option<u64>) -> Option<AddPhoneOutcome> {
+        let is_full = max.is_some_and(|max| self.claimed >= max);
+        let owned = self.owner.map(|owner| owned_phone(owner, account));
+        owned.or(is_full.then_some(AddPhoneOutcome::TooMany))
+    }
+}
+
+/// The claims in a row.
+pub(crate) fn claims(row: &Row<'_>) -> Result<Claims, StoreError> {
+    let owner = row.optional("owner", |id: i64| AccountId::new(u64::try_from(id).ok()?))?;
+    Ok(Claims { owner, claimed: row.number("claimed")? })
+}
+
+/// The account in a row.
+pub(crate) fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     Ok(Account {
         id: row.account_id("id")?,
         name: row.value("name")?,
@@ -138,13 +225,13 @@ pub(crate) fn account(
         takes_any_phone: row.value("takes_any_phone")?,
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,
-        limits,
+        limits: row.account_limits()?,
         quotas: quotas(row)?,
         usage: usage(row)?,
     })
 }
 
-fn usage(row: &impl StoredRow) -> Result<AccountUsage, StoreError> {
+fn usage(row: &Row<'_>) -> Result<AccountUsage, StoreError> {
     let is_counted = row.value::<Option<i64>>("counting")?.is_none();
     let template_bytes: i64 = row.value("template_bytes")?;
     Ok(AccountUsage {
@@ -153,7 +240,7 @@ fn usage(row: &impl StoredRow) -> Result<AccountUsage, StoreError> {
     })
 }
 
-fn quotas(row: &impl StoredRow) -> Result<AccountQuotas, StoreError> {
+fn quotas(row: &Row<'_>) -> Result<AccountQuotas, StoreError> {
     let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
     Ok(AccountQuotas {
         requests_per_second: max("requests_per_second")?,
@@ -162,28 +249,8 @@ fn quotas(row: &impl StoredRow) -> Result<AccountQuotas, StoreError> {
     })
 }
 
-/// A quota as it is stored: `None` for the default, 0 for no limit.
-pub(crate) fn stored_quota(quota: Quota) -> Option<i64> {
-    match quota {
-        Quota::Default => None,
-        Quota::Unlimited => Some(0),
-        Quota::Max(max) => Some(key(max.max(1))),
-    }
-}
-
-/// A quota from its stored value.
-pub(crate) fn quota(stored: Option<u64>) -> Quota {
-    match stored {
-        None => Quota::Default,
-        Some(0) => Quota::Unlimited,
-        Some(max) => Quota::Max(max),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
     use crate::{Author, CredentialKind, NewCredential};
 
@@ -225,7 +292,7 @@ mod tests {
         assert_eq!(refused, Some(CreateAccountOutcome::PhoneTaken("2".to_owned())));
         existing.has_name = true;
         assert_eq!(refusal(&account, &existing), Some(CreateAccountOutcome::NameTaken));
-        existing.has_accounts = true;
+        existing.last = 1;
         assert_eq!(refusal(&account, &existing), Some(CreateAccountOutcome::NameTaken));
         assert_eq!(refusal(&first, &existing), Some(CreateAccountOutcome::NotFirst));
         let chosen = NewAccount { id: AccountId::new(7), ..account };

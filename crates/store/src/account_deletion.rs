@@ -1,0 +1,78 @@
+//! The deletion of an account, with everything that could still be used.
+
+use galley_domain::id::AccountId;
+
+use crate::{
+    Author, DeleteAccountOutcome, Store, StoreError,
+    accounts::{self, deleted_name, plan_deletion},
+    decisions::audit::AuditedChange,
+    engine::{Tx, values},
+    upstream, webhooks,
+};
+
+impl Store {
+    /// Deletes a disabled account that has no templates: revokes its credentials, deletes its
+    /// endpoints, and frees its phone numbers and its name. Its media samples count as unused. Its
+    /// events, and the versions of its deleted templates, expire like those of other accounts.
+    pub async fn delete_account(
+        &self,
+        id: AccountId,
+        by: Author,
+    ) -> Result<DeleteAccountOutcome, StoreError> {
+        self.write_for_operator("delete_account", (id, by), |&(id, by), tx| {
+            Box::pin(delete(tx, id, by))
+        })
+        .await
+    }
+}
+
+/// Deletes what an account has and does not keep, by its id.
+const DELETIONS: [&str; 2] = [
+    "DELETE FROM phone WHERE account_id = $1",
+    "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL",
+];
+
+async fn delete(
+    tx: &mut Tx<'_>,
+    id: AccountId,
+    by: Author,
+) -> Result<DeleteAccountOutcome, StoreError> {
+    tx.lock_credentials().await?;
+    // Endpoints before their account, as everywhere.
+    let endpoints = format!(
+        "SELECT 1 FROM webhook WHERE account_id = $1 ORDER BY id{}",
+        tx.dialect().for_update()
+    );
+    tx.exists(&endpoints, &values![id]).await?;
+    tx.lock(id).await?;
+    let templates =
+        "SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT NULL LIMIT 1";
+    let has_templates = tx.exists(templates, &values![id]).await?;
+    let account = match plan_deletion(accounts::one(tx, id).await?, has_templates) {
+        Ok(account) => account,
+        Err(refusal) => return Ok(refusal),
+    };
+    for revoked in accounts::unrevoked(tx, id).await? {
+        tx.audit(id, AuditedChange::CredentialRevoked(&revoked), by)?;
+    }
+    webhooks::delete_all(tx, id, by).await?;
+    for phone in accounts::phones_of(tx, id).await? {
+        tx.audit(id, AuditedChange::PhoneRemoved(&phone), by)?;
+    }
+    for deletion in DELETIONS {
+        tx.defer(deletion, &values![id])?;
+    }
+    if account.emulator.is_some() {
+        tx.delete_emulator(id).await?;
+    }
+    upstream::delete_account(tx, id).await?;
+    let revoke =
+        "UPDATE credential SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL";
+    tx.defer(revoke, &values![id, by.at])?;
+    let update = "UPDATE account SET deleted_at = $2, name = $3 WHERE id = $1";
+    tx.defer(update, &values![id, by.at, deleted_name(id)])?;
+    tx.account_changed(id)?;
+    tx.audit(id, AuditedChange::AccountDeleted { name: &account.name }, by)?;
+    tx.credentials_changed().await?;
+    Ok(DeleteAccountOutcome::Deleted)
+}

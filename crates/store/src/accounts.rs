@@ -1,0 +1,283 @@
+//! Accounts with their phone numbers and credentials. A body that creates or changes one of them locks
+//! the credentials first, so that what it has checked stays true until it is committed.
+
+mod credentials;
+mod phones;
+mod rows;
+
+use galley_domain::{
+    emulator::EmulatorKind,
+    id::{self, AccountId},
+    template::Review,
+};
+
+pub use self::credentials::MAX_ACTIVE_TOKENS;
+use self::rows::{
+    COLUMNS, ExistingAccounts, Setting, account, created, distinct_phones, refusal, rename_outcome,
+    set_review_outcome, stored_limits,
+};
+pub(crate) use self::{
+    credentials::{add as add_credential, unrevoked},
+    phones::of_account as phones_of,
+    rows::{deleted_name, plan_deletion},
+};
+use crate::{
+    Account, AccountLimits, AccountQuotas, Author, CreateAccountOutcome, NewAccount,
+    RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
+    decisions::audit::AuditedChange,
+    engine::{ReadPath, Tx, values},
+    stored_row::{Row, StoredRow as _},
+};
+
+impl Store {
+    /// Creates an account with its phone numbers and first credentials.
+    pub async fn create_account(
+        &self,
+        new: NewAccount,
+    ) -> Result<CreateAccountOutcome, StoreError> {
+        self.write("create_account", new, |new, tx| Box::pin(create(tx, new))).await
+    }
+
+    /// All accounts, oldest first.
+    pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        let statement = select("deleted_at IS NULL ORDER BY id");
+        self.read("accounts", ReadPath::Background, statement, [], account).await
+    }
+
+    /// Whether the store has or had an account, even if all of them are deleted.
+    pub async fn has_had_accounts(&self) -> Result<bool, StoreError> {
+        let (method, path) = ("has_had_accounts", ReadPath::Point);
+        let found =
+            self.read_one(method, path, "SELECT 1 FROM account LIMIT 1", [], |_| Ok(())).await?;
+        Ok(found.is_some())
+    }
+
+    /// One account.
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        self.read_one("account", ReadPath::Point, select(ONE), values![id], account).await
+    }
+
+    /// Gives an account another name.
+    pub async fn rename_account(
+        &self,
+        id: AccountId,
+        name: String,
+        by: Author,
+    ) -> Result<RenameAccountOutcome, StoreError> {
+        self.write_for_operator("rename_account", (id, name, by), |(id, name, by), tx| {
+            Box::pin(rename(tx, *id, name, *by))
+        })
+        .await
+    }
+
+    /// Sets how new versions of an account's templates are approved. Pending versions stay pending.
+    pub async fn set_account_review(
+        &self,
+        id: AccountId,
+        review: Review,
+        by: Author,
+    ) -> Result<SetReviewOutcome, StoreError> {
+        self.write_for_operator("set_account_review", (id, review, by), |&(id, review, by), tx| {
+            Box::pin(set_review(tx, id, review, by))
+        })
+        .await
+    }
+
+    /// Sets whether another token than the one that created a version has to decide on it; `false`
+    /// if the account does not exist. While it is set, tokens do not create tokens.
+    pub async fn set_account_four_eyes(
+        &self,
+        id: AccountId,
+        is_on: bool,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.set("set_account_four_eyes", id, Setting::FourEyes(is_on), by).await
+    }
+
+    /// Disables or enables an account; `false` if it does not exist.
+    pub async fn set_account_disabled(
+        &self,
+        id: AccountId,
+        is_disabled: bool,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.set("set_account_disabled", id, Setting::Disabled(is_disabled), by).await
+    }
+
+    /// Sets or removes the limits of an account; `false` if it does not exist. Rate limits count
+    /// from this call on; the template limit counts all templates.
+    pub async fn set_account_limits(
+        &self,
+        id: AccountId,
+        limits: Option<AccountLimits>,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.set("set_account_limits", id, Setting::Limits(limits), by).await
+    }
+
+    /// Sets the quotas of an account; `false` if it does not exist.
+    pub async fn set_account_quotas(
+        &self,
+        id: AccountId,
+        quotas: AccountQuotas,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.set("set_account_quotas", id, Setting::Quotas(quotas), by).await
+    }
+
+    async fn set(
+        &self,
+        method: &'static str,
+        id: AccountId,
+        setting: Setting,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        self.write_for_operator(method, (id, setting, by), |&(id, setting, by), tx| {
+            Box::pin(set(tx, id, setting, by))
+        })
+        .await
+    }
+}
+
+/// The condition of one account (`$1`), unless it is deleted.
+const ONE: &str = "id = $1 AND deleted_at IS NULL";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM account WHERE {condition}")
+}
+
+/// An account, unless it is deleted.
+pub(crate) async fn one(tx: &mut Tx<'_>, id: AccountId) -> Result<Option<Account>, StoreError> {
+    tx.query_one(&select(ONE), &values![id], account).await
+}
+
+/// Creates an account with its phone numbers and credentials. All checks come before the first
+/// write.
+async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcome, StoreError> {
+    tx.lock_credentials().await?;
+    let existing = existing(tx, new).await?;
+    if let Some(refusal) = refusal(new, &existing) {
+        return Ok(refusal);
+    }
+    let next = || AccountId::new(id::next(existing.last, new.by.at.as_millisecond()));
+    let id = new.id.or_else(next).ok_or_else(ids_exhausted)?;
+    let insert = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, \
+                  emulator, template_limit) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let values = values![
+        id,
+        &new.name,
+        new.rulebook,
+        new.first_review().as_str(),
+        new.phones.is_empty(),
+        new.by.at,
+        new.emulator.map(EmulatorKind::as_str),
+        stored_limits(new.limits),
+    ];
+    tx.execute(insert, &values).await?;
+    if new.emulator.is_some() {
+        tx.create_emulator_clock(id, new.by.at).await?;
+    }
+    tx.audit(id, AuditedChange::AccountCreated(new), new.by)?;
+    for phone in distinct_phones(new) {
+        phones::insert(tx, id, phone, new.by)?;
+    }
+    let mut added = Vec::with_capacity(new.credentials.len());
+    for credential in &new.credentials {
+        added.push(add_credential(tx, id, credential, new.by).await?);
+    }
+    Ok(created(id, &added))
+}
+
+/// What the store already has of a new account, except its phone numbers and secrets.
+fn existing_accounts(row: &Row<'_>) -> Result<ExistingAccounts, StoreError> {
+    let (last, has_name) = (row.number("last")?, row.value("has_name")?);
+    Ok(ExistingAccounts { last, has_name, ..ExistingAccounts::default() })
+}
+
+/// What the store already has of a new account.
+async fn existing(tx: &mut Tx<'_>, new: &NewAccount) -> Result<ExistingAccounts, StoreError> {
+    let names = "SELECT (SELECT coalesce(max(id), 0) FROM account) AS last, \
+                 EXISTS (SELECT 1 FROM account WHERE name = $1) AS has_name";
+    let names = tx.query_one(names, &values![&new.name], existing_accounts).await?;
+    let mut existing = names.unwrap_or_default();
+    existing.phones = phones::owned(tx, &new.phones).await?;
+    for credential in &new.credentials {
+        existing.secrets.push(credentials::is_in_use(tx, credential).await?);
+    }
+    Ok(existing)
+}
+
+fn named(row: &Row<'_>) -> Result<(AccountId, String), StoreError> {
+    Ok((row.account_id("id")?, row.value("name")?))
+}
+
+async fn rename(
+    tx: &mut Tx<'_>,
+    id: AccountId,
+    name: &str,
+    by: Author,
+) -> Result<RenameAccountOutcome, StoreError> {
+    tx.lock_credentials().await?;
+    let statement = format!("SELECT id, name FROM account WHERE ({ONE}) OR name = $2");
+    let found = tx.query(&statement, &values![id, name], named).await?;
+    let former = found.iter().find(|(found, _)| *found == id).map(|(_, former)| &**former);
+    let is_taken = found.iter().any(|(found, _)| *found != id);
+    let outcome = rename_outcome(former, is_taken);
+    let former = former.filter(|former| *former != name);
+    if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
+        tx.defer("UPDATE account SET name = $2 WHERE id = $1", &values![id, name])?;
+        tx.audit(id, AuditedChange::AccountRenamed { from: former, to: name }, by)?;
+        tx.credentials_changed().await?;
+    }
+    Ok(outcome)
+}
+
+async fn set_review(
+    tx: &mut Tx<'_>,
+    id: AccountId,
+    review: Review,
+    by: Author,
+) -> Result<SetReviewOutcome, StoreError> {
+    tx.lock_credentials().await?;
+    let before = one(tx, id).await?;
+    let outcome = set_review_outcome(before.as_ref(), review);
+    if let (SetReviewOutcome::Set, Some(before)) = (outcome, before) {
+        write(tx, &before, Setting::Review(review), by).await?;
+    }
+    Ok(outcome)
+}
+
+/// Sets one setting; `false` if the account does not exist.
+async fn set(
+    tx: &mut Tx<'_>,
+    id: AccountId,
+    setting: Setting,
+    by: Author,
+) -> Result<bool, StoreError> {
+    tx.lock_credentials().await?;
+    let Some(before) = one(tx, id).await? else { return Ok(false) };
+    write(tx, &before, setting, by).await?;
+    Ok(true)
+}
+
+/// Writes a setting and records it, unless the account has this value.
+async fn write(
+    tx: &mut Tx<'_>,
+    before: &Account,
+    setting: Setting,
+    by: Author,
+) -> Result<(), StoreError> {
+    let Some(planned) = setting.plan(before, by.at) else { return Ok(()) };
+    tx.defer(planned.update, &planned.values)?;
+    tx.account_changed(before.id)?;
+    tx.audit(before.id, planned.audited, by)?;
+    tx.credentials_changed().await
+}
+
+fn ids_exhausted() -> StoreError {
+    StoreError::Failed(std::sync::Arc::new(IdsExhausted))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no account ids are left")]
+struct IdsExhausted;

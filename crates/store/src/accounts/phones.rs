@@ -1,0 +1,175 @@
+//! Phone numbers, each of which one account owns.
+
+use galley_domain::id::AccountId;
+
+use super::rows::{claims, owned_phone};
+use crate::{
+    AddPhoneOutcome, Author, Store, StoreError,
+    decisions::audit::AuditedChange,
+    encoding::without_nul,
+    engine::{Dialect, ReadPath, Tx, Value, values},
+    stored_row::{Row, StoredRow as _},
+};
+
+/// The owner of a phone number (`$1`), and how many numbers an account (`$2`) has, counted up to
+/// `$3`.
+const CLAIMS: &str = "SELECT (SELECT account_id FROM phone WHERE id = $1) AS owner, \
+     (SELECT count(*) FROM (SELECT 1 FROM phone WHERE account_id = $2 LIMIT $3) AS few) AS claimed";
+
+const OWNER: &str = "SELECT account_id FROM phone WHERE id = $1";
+
+/// A phone number that an account is to own.
+struct NewPhone {
+    account: AccountId,
+    phone: String,
+    /// How many numbers the account may have; `None` without a maximum.
+    max: Option<u64>,
+    by: Author,
+}
+
+impl Store {
+    /// Adds a phone number to an account.
+    pub async fn add_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        by: Author,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        let new = NewPhone { account, phone: phone.to_owned(), max: None, by };
+        self.write("add_phone", new, |new, tx| Box::pin(add(tx, new))).await
+    }
+
+    /// Adds a phone number to an account that has fewer than `max`; without a maximum, like
+    /// [`Store::add_phone`].
+    pub async fn claim_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        max: Option<u64>,
+        by: Author,
+    ) -> Result<AddPhoneOutcome, StoreError> {
+        // Every request with an unknown number comes here: those of an account that has reached its
+        // maximum queue no write and take no lock. Without a maximum, PostgreSQL takes no lock.
+        if max.is_some() || self.dialect() == Dialect::Sqlite {
+            let values = [text(phone), account.into(), max.unwrap_or(0).into()];
+            let found =
+                self.read_one("find_claims", ReadPath::Point, CLAIMS, values, claims).await?;
+            if let Some(refusal) = found.and_then(|found| found.refusal(account, max)) {
+                return Ok(refusal);
+            }
+        }
+        let new = NewPhone { account, phone: phone.to_owned(), max, by };
+        self.write("claim_phone", new, |new, tx| Box::pin(add(tx, new))).await
+    }
+
+    /// Takes a phone number from an account, so that another one can claim it; `false` if the
+    /// account does not own it. Templates that were created for it stay.
+    pub async fn remove_phone(
+        &self,
+        account: AccountId,
+        phone: &str,
+        by: Author,
+    ) -> Result<bool, StoreError> {
+        let input = (account, phone.to_owned(), by);
+        self.write_for_operator("remove_phone", input, |(account, phone, by), tx| {
+            Box::pin(remove(tx, *account, phone, *by))
+        })
+        .await
+    }
+
+    /// The phone numbers of an account.
+    pub async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
+        self.read("phones", ReadPath::Point, OF_ACCOUNT, values![account], phone).await
+    }
+
+    /// The account that owns a phone number.
+    pub async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
+        self.read_one("phone_owner", ReadPath::Point, OWNER, [text(phone)], owner).await
+    }
+}
+
+/// A phone number to look for.
+fn text(phone: &str) -> Value<'_> {
+    Value::Text(without_nul(phone))
+}
+
+const OF_ACCOUNT: &str = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
+
+fn phone(row: &Row<'_>) -> Result<String, StoreError> {
+    row.value("id")
+}
+
+fn owner(row: &Row<'_>) -> Result<AccountId, StoreError> {
+    row.account_id("account_id")
+}
+
+/// The phone numbers of an account.
+pub(crate) async fn of_account(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+) -> Result<Vec<String>, StoreError> {
+    tx.query(OF_ACCOUNT, &values![account], phone).await
+}
+
+/// Those of these phone numbers that an account owns.
+pub(super) async fn owned(tx: &mut Tx<'_>, phones: &[String]) -> Result<Vec<String>, StoreError> {
+    if phones.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statement = format!("SELECT id FROM phone WHERE {}", tx.dialect().is_any("id", "$1"));
+    let phones: Vec<&str> = phones.iter().map(String::as_str).collect();
+    tx.query(&statement, &values![phones], phone).await
+}
+
+/// Adds a phone number that no account owns. On PostgreSQL, a concurrent claim of the number fails the
+/// transaction, which then runs again and sees the owner.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    phone: &str,
+    by: Author,
+) -> Result<(), StoreError> {
+    let insert = "INSERT INTO phone (id, account_id, created_at) VALUES ($1, $2, $3)";
+    tx.defer(insert, &values![phone, account, by.at])?;
+    tx.audit(account, AuditedChange::PhoneAdded(phone), by)
+}
+
+/// Adds a phone number to an account that has fewer than its maximum. When several requests use a new
+/// number concurrently, the first one adds it, and the others wait only for that insert.
+async fn add(tx: &mut Tx<'_>, new: &NewPhone) -> Result<AddPhoneOutcome, StoreError> {
+    let NewPhone { account, ref phone, max, by } = *new;
+    if let Some(few) = max {
+        // The lock keeps concurrent claims of the account from exceeding the maximum together.
+        if !tx.lock(account).await? {
+            return Ok(AddPhoneOutcome::NoAccount);
+        }
+        let found = tx.query_one(CLAIMS, &values![phone, account, few], claims).await?;
+        if let Some(refusal) = found.and_then(|found| found.refusal(account, max)) {
+            return Ok(refusal);
+        }
+    }
+    let insert = "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
+                  WHERE id = $2 AND deleted_at IS NULL ON CONFLICT (id) DO NOTHING";
+    if tx.execute(insert, &values![phone, account, by.at]).await? > 0 {
+        tx.audit(account, AuditedChange::PhoneAdded(phone), by)?;
+        return Ok(AddPhoneOutcome::Added);
+    }
+    let owner = tx.query_one(OWNER, &values![phone], owner).await?;
+    Ok(owner.map_or(AddPhoneOutcome::NoAccount, |owner| owned_phone(owner, account)))
+}
+
+async fn remove(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    phone: &str,
+    by: Author,
+) -> Result<bool, StoreError> {
+    tx.lock_credentials().await?;
+    let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
+    if tx.execute(delete, &[text(phone), account.into()]).await? == 0 {
+        return Ok(false);
+    }
+    tx.audit(account, AuditedChange::PhoneRemoved(phone), by)?;
+    tx.credentials_changed().await?;
+    Ok(true)
+}
