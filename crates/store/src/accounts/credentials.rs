@@ -309,11 +309,11 @@ async fn record_use(tx: &mut Tx<'_>, uses: &[(CredentialId, Timestamp)]) -> Resu
     // Two instances never wait for each other in a circle, because each locks the credentials.
     tx.lock_credentials().await?;
     let uses: Vec<_> = uses.iter().map(|(id, at)| (id.0, millis(*at))).collect();
-    let used = tx.dialect().either("json_each($1)", "json_array_elements($1::text::json)");
+    let pairs = tx.dialect().either("json_each($1)", "json_array_elements($1::text::json)");
     // Another instance may have recorded a use of the same minute.
     let update = format!(
         "UPDATE credential SET last_used_at = used.at FROM (SELECT CAST(value ->> 0 AS BIGINT) AS id, \
-         CAST(value ->> 1 AS BIGINT) AS at FROM {used}) AS used WHERE credential.id = used.id \
+         CAST(value ->> 1 AS BIGINT) AS at FROM {pairs}) AS used WHERE credential.id = used.id \
          AND coalesce(credential.last_used_at, 0) < used.at"
     );
     tx.execute(&update, &values![json!(uses).to_string()]).await.map(drop)
