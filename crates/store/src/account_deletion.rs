@@ -6,6 +6,7 @@ use crate::{
     Author, DeleteAccountOutcome, Store, StoreError,
     accounts::{self, deleted_name, plan_deletion},
     decisions::audit::AuditedChange,
+    emulator,
     engine::{Tx, values},
     upstream, webhooks,
 };
@@ -63,7 +64,7 @@ async fn delete(
         tx.defer(deletion, &values![id])?;
     }
     if account.emulator.is_some() {
-        tx.delete_emulator(id).await?;
+        emulator::delete_account(tx, id)?;
     }
     upstream::delete_account(tx, id).await?;
     let revoke =

@@ -25,6 +25,7 @@ use crate::{
     Account, AccountLimits, AccountQuotas, Author, CreateAccountOutcome, NewAccount,
     RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
     decisions::audit::AuditedChange,
+    emulator,
     engine::{ReadPath, Tx, values},
     stored_row::{Row, StoredRow as _},
 };
@@ -175,7 +176,7 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
     ];
     tx.execute(insert, &values).await?;
     if new.emulator.is_some() {
-        tx.create_emulator_clock(id, new.by.at).await?;
+        emulator::create_clock(tx, id, new.by.at)?;
     }
     tx.audit(id, AuditedChange::AccountCreated(new), new.by)?;
     for phone in distinct_phones(new) {

@@ -26,7 +26,10 @@ pub(crate) use self::{
     tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };
-use crate::{EventNotifier, ReadKind, StoreError, StoredTemplate, Version, stored_row::Row};
+use crate::{
+    EventNotifier, NewMessage, ReadKind, StoreError, StoredMessage, StoredTemplate, Version,
+    stored_row::Row,
+};
 
 /// The body of a write: decides, and runs its statements. An engine may run it several times with the
 /// same input.
@@ -53,6 +56,10 @@ pub(crate) trait Engine: Send + Sync {
         select: Select,
         decoder: Box<dyn Decoder>,
     ) -> Result<Box<dyn Decoder>, StoreError>;
+
+    /// Adds a sandbox message, together with others that are sent at the same time; `None` if the
+    /// account is not an emulator.
+    async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError>;
 
     /// A template, even if it is deleted.
     async fn template_even_deleted(

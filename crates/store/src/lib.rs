@@ -10,6 +10,7 @@ mod clock_guard;
 mod copy_phase;
 mod decisions;
 mod deliveries;
+mod emulator;
 mod encoding;
 mod engine;
 mod error;
@@ -42,6 +43,7 @@ mod webhooks;
 pub use accounts::MAX_ACTIVE_TOKENS;
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
+pub use emulator::MAX_STEPS_PER_TRANSACTION;
 pub use encoding::origin;
 pub use engine::Store;
 pub use error::{Cause, ReadKind, StoreError};
@@ -100,9 +102,9 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    ChangeStore, EmulatorStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR,
-    MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT,
-    MAX_STEPS_PER_TRANSACTION, MAX_VERSIONS, MaintenanceStore, StatisticsStore, TemplateStore,
+    ChangeStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR,
+    MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_VERSIONS,
+    MaintenanceStore, StatisticsStore, TemplateStore,
 };
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};
 pub use webhooks::MAX_WEBHOOKS;

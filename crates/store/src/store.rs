@@ -1,14 +1,12 @@
 //! The traits of the subjects that each engine implements itself.
 
 mod changes;
-mod emulator;
 mod list;
 mod maintenance;
 mod statistics;
 mod templates;
 
 pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
-pub use emulator::{EmulatorStore, MAX_STEPS_PER_TRANSACTION};
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use statistics::StatisticsStore;
@@ -16,11 +14,11 @@ pub use templates::{IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore};
 
 /// The subjects that each engine implements itself.
 pub trait EngineSubjects:
-    TemplateStore + ChangeStore + ListStore + EmulatorStore + MaintenanceStore + StatisticsStore
+    TemplateStore + ChangeStore + ListStore + MaintenanceStore + StatisticsStore
 {
 }
 
 impl<S> EngineSubjects for S where
-    S: TemplateStore + ChangeStore + ListStore + EmulatorStore + MaintenanceStore + StatisticsStore
+    S: TemplateStore + ChangeStore + ListStore + MaintenanceStore + StatisticsStore
 {
 }

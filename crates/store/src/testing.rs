@@ -3,25 +3,18 @@
 use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 
 use galley_domain::{
-    emulator::{
-        clock::{Clock, ClockChange},
-        faults::{self, Call, FaultEffect},
-        rules::ReviewRules,
-    },
-    id::{AccountId, TemplateId, WebhookId},
+    id::{AccountId, TemplateId},
     template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
 };
 use jiff::Timestamp;
 
 use crate::{
-    Actor, ChangeClockOutcome, ChangeOutcome, ChangeStore, CreateFaultOutcome, CreateOutcome,
-    DeleteOutcome, DueSteps, EmulatedApp, EmulatorStore, EmulatorWork, EngineSubjects, Finding,
+    Actor, ChangeOutcome, ChangeStore, CreateOutcome, DeleteOutcome, EngineSubjects, Finding,
     IdempotencyRecord, IndexProgress, IndexStep, LanguageSummary, ListQuery, ListStore,
-    MaintenanceStore, MessageQuery, NameConflict, NewMessage, NewTemplate, Page, PhaseObserver,
-    RecordStatusesOutcome, RetentionCursor, StatisticsStore, StatusCursor, StatusLease, Store,
-    StoreActivity, StoreError, StoreStatistics, StoredFault, StoredMessage, StoredSecret,
-    StoredTemplate, TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version,
-    VersionSummary, WebhookKey, engine::FaultPoints,
+    MaintenanceStore, NameConflict, NewTemplate, Page, PhaseObserver, RetentionCursor,
+    StatisticsStore, Store, StoreActivity, StoreError, StoreStatistics, StoredTemplate,
+    TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary,
+    engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -121,34 +114,6 @@ with_faults! {
         count_templates(listing: ListQuery) -> u64;
         update_search_index() -> IndexProgress;
         index_account(account: AccountId, newest: u64) -> IndexStep;
-    }
-    EmulatorStore {
-        emulator_clock(account: AccountId) -> Option<Clock>;
-        change_clock(account: AccountId, change: ClockChange, at: Timestamp) -> ChangeClockOutcome;
-        apply_due_steps(account: AccountId, at: Timestamp) -> DueSteps;
-        accounts_with_due_steps(at: Timestamp) -> EmulatorWork<AccountId>;
-        review_rules(account: AccountId) -> ReviewRules;
-        set_review_rules(account: AccountId, rules: ReviewRules) -> bool;
-        emulated_app(account: AccountId) -> EmulatedApp;
-        set_app_secret(account: AccountId, secret: StoredSecret) -> bool;
-        set_callback_override(account: AccountId, url: Option<String>) -> bool;
-        create_fault(
-            account: AccountId, fault: faults::Fault, at: Timestamp
-        ) -> CreateFaultOutcome;
-        faults(account: AccountId) -> Vec<StoredFault>;
-        delete_faults(account: AccountId, number: Option<u64>) -> usize;
-        decide_fault<'name>(
-            account: AccountId, call: Call, name: Option<&'name str>
-        ) -> Option<FaultEffect>;
-        add_message(new: NewMessage) -> Option<StoredMessage>;
-        messages(account: AccountId, query: MessageQuery, at: Timestamp) -> Vec<StoredMessage>;
-        endpoints_with_statuses(at: Timestamp) -> Vec<WebhookKey>;
-        lease_statuses(
-            endpoint: WebhookId, limit: usize, at: Timestamp, lease_until: Timestamp
-        ) -> StatusLease;
-        record_statuses(
-            endpoint: WebhookId, lease_until: Timestamp, through: StatusCursor
-        ) -> RecordStatusesOutcome;
     }
     MaintenanceStore {
         delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;

@@ -23,7 +23,10 @@ pub(crate) use self::{
         EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, latest_due_sends,
     },
 };
-use crate::{EmulatedApp, EmulatorWork, StoreError, StoredSecret, stored_row::StoredRow};
+use crate::{
+    EmulatedApp, EmulatorWork, StoreError, StoredSecret,
+    stored_row::{Row, StoredRow as _},
+};
 
 /// How an emulator account decides on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +37,6 @@ pub(crate) struct Emulation {
 }
 
 impl Emulation {
-    /// Reads a row with the columns `emulator`, `at` and `since`, at a real time.
-    pub(crate) fn read(row: &impl StoredRow, real: Timestamp) -> Result<Self, StoreError> {
-        let kind = row.parsed("emulator", EmulatorKind::parse)?;
-        Ok(Self { kind, now: clock(row)?.now(real) })
-    }
-
     /// Whether an edit replaces the version in its place, as Meta does.
     pub(crate) fn edits_in_place(emulation: Option<Self>) -> bool {
         emulation.is_some_and(|it| it.kind.faithful)
@@ -52,12 +49,12 @@ impl Emulation {
 }
 
 /// The clock in a row with the columns `at` and `since`.
-pub(crate) fn clock(row: &impl StoredRow) -> Result<Clock, StoreError> {
+pub(crate) fn clock(row: &Row<'_>) -> Result<Clock, StoreError> {
     Ok(Clock { at: row.timestamp("at")?, since: row.optional_timestamp("since")? })
 }
 
 /// The app in a row with the columns `secret` and `callback_override`.
-pub(crate) fn app(row: &impl StoredRow) -> Result<EmulatedApp, StoreError> {
+pub(crate) fn app(row: &Row<'_>) -> Result<EmulatedApp, StoreError> {
     Ok(EmulatedApp {
         secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
         callback_override: row.value("callback_override")?,

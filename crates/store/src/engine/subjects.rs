@@ -38,22 +38,19 @@ pub(crate) trait SubjectsOfEngine: Send {
         Ok(())
     }
 
-    /// Starts the clock of a new emulator account.
-    async fn create_emulator_clock(
-        &mut self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// Deletes what only an emulator account has, except messages beyond the first ones.
-    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError>;
-
     /// A template, unless it is deleted.
     async fn template(
         &mut self,
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError>;
+
+    /// Those of these templates that exist. A damaged one is left out, if the engine can tell.
+    async fn intact_templates(
+        &mut self,
+        account: AccountId,
+        ids: &[TemplateId],
+    ) -> Result<Vec<StoredTemplate>, StoreError>;
 
     /// The template of an account with this hash of its unique key.
     async fn template_with_key(

@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     PostgresStore,
     columns::{actor_key, key, millis},
-    emulator, events,
+    events,
     pool::Values,
     templates,
     transaction::{Transaction, transact},
@@ -35,6 +35,7 @@ use crate::{
         },
         emulator::Emulation,
     },
+    emulator,
     encoding::LookupKeys,
     engine::Tx,
     limits, uploads, upstream,
@@ -120,8 +121,9 @@ async fn begin_emulated(
     change: &TemplateChange,
 ) -> Result<Option<Emulation>, StoreError> {
     let TemplateChange { account, id, review, at, .. } = *change;
-    let emulation = emulator::emulation(transaction, account, review, at).await?;
-    emulator::apply_due_of(transaction, account, id, emulation, at).await?;
+    let tx = &mut Tx::new(transaction);
+    let emulation = emulator::emulation(tx, account, review, at).await?;
+    emulator::apply_due_of(tx, account, id, emulation, at).await?;
     Ok(emulation)
 }
 
@@ -166,7 +168,7 @@ pub(super) async fn edit_stored(
         let seq = transaction.newest_seq(change.account);
         limits::count_edit(&mut Tx::new(transaction), change, seq, quota_at)?;
     }
-    emulator::finish_edit(transaction, change, edited, emulation).await
+    emulator::finish_edit(&mut Tx::new(transaction), change, edited, emulation).await
 }
 
 /// Writes a planned edit and its events, if the account, which is locked, has the space for it.

@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, encoding::idempotency_cutoff, engine, sessions, uploads, upstream,
+    VERSION_OVERHEAD_BYTES, emulator, encoding::idempotency_cutoff, engine, sessions, uploads,
+    upstream,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +40,7 @@ impl MaintenanceStore for PostgresStore {
             if !engine::fetch(self, sessions::expired(at)).await?.is_empty() {
                 engine::run(self, sessions::deletion(at)).await?;
             }
-            self.delete_expired_messages(at).await?;
+            emulator::delete_expired_messages(self, at).await?;
             while !engine::fetch(self, upstream::expired_operations(at)).await?.is_empty() {
                 engine::run(self, upstream::operation_deletion(at)).await?;
             }

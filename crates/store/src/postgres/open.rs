@@ -7,8 +7,8 @@ use galley_domain::id::AccountId;
 use super::{
     address::PostgresAddress,
     create_queue::CreateQueue,
-    emulator::MessageQueue,
     maintenance::Readiness,
+    messages::MessageQueue,
     pool::{ACQUIRE_TIMEOUT, PgConnection, PgPools},
     reader::TemplateReader,
     schema,

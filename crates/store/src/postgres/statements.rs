@@ -12,7 +12,8 @@ use super::{
     versions,
 };
 use crate::{
-    Author, EventNotifier, ReadKind, Store, StoreError, StoredTemplate, Version,
+    Author, EventNotifier, NewMessage, ReadKind, Store, StoreError, StoredMessage, StoredTemplate,
+    Version,
     decisions::audit::AuditedChange,
     engine::{
         AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
@@ -91,6 +92,10 @@ impl Engine for PostgresStore {
         };
         rows.iter().try_for_each(|row| decoder.add(&Row::Postgres(row)))?;
         Ok(decoder)
+    }
+
+    async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
+        self.message_queue.add(new).await
     }
 
     async fn template_even_deleted(

@@ -30,18 +30,6 @@ impl SubjectsOfEngine for Transaction {
         Ok(())
     }
 
-    async fn create_emulator_clock(
-        &mut self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::emulator::create_clock(self, account, at).await
-    }
-
-    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError> {
-        super::emulator::delete_account(self, account).await
-    }
-
     async fn template(
         &mut self,
         account: AccountId,
@@ -49,6 +37,15 @@ impl SubjectsOfEngine for Transaction {
     ) -> Result<Option<StoredTemplate>, StoreError> {
         self.ensure_begun().await?;
         super::templates::one_in(self, account, id).await
+    }
+
+    async fn intact_templates(
+        &mut self,
+        account: AccountId,
+        ids: &[TemplateId],
+    ) -> Result<Vec<StoredTemplate>, StoreError> {
+        self.ensure_begun().await?;
+        super::templates::several_in(self, account, ids).await
     }
 
     async fn template_with_key(

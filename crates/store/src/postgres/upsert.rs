@@ -10,7 +10,7 @@ use super::{
     batch::{INSERT_RECORDS, no_account},
     changes,
     columns::{actor_key, category, key, millis, number},
-    emulator, events, limits,
+    events, limits,
     pool::Values,
     templates::{ids_exhausted, record_in, with_unique_key},
     transaction::Transaction,
@@ -24,6 +24,7 @@ use crate::{
         stored_bytes::version_bytes,
         upsert::{self, Upsert, UpsertResult, plan},
     },
+    emulator,
     encoding::LookupKeys,
     engine::Tx,
     uploads, upstream,
@@ -55,10 +56,12 @@ async fn one(
     if !transaction.lock(new.account).await? {
         return Err(no_account());
     }
-    let emulation = emulator::emulation(transaction, new.account, new.review, new.at).await?;
+    let tx = &mut Tx::new(transaction);
+    let emulation = emulator::emulation(tx, new.account, new.review, new.at).await?;
     let mut stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
     if let Some(id) = stored.as_ref().map(|stored| stored.id)
-        && emulator::apply_due_of(transaction, new.account, id, emulation, new.at).await?
+        && let tx = &mut Tx::new(transaction)
+        && emulator::apply_due_of(tx, new.account, id, emulation, new.at).await?
     {
         stored = with_unique_key(transaction, new.account, &lookup_keys.unique_key).await?;
     }
@@ -96,7 +99,8 @@ pub(super) async fn create_alone(
     if let Some(owner) = row.as_ref().map(KeyOwner::read).transpose()? {
         return Ok(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
     }
-    let emulation = emulator::emulation(transaction, new.account, new.review, new.at).await?;
+    let tx = &mut Tx::new(transaction);
+    let emulation = emulator::emulation(tx, new.account, new.review, new.at).await?;
     let outcome = create(transaction, lookup_keys, new, emulation).await?;
     if let (Some((idempotency, record_key)), CreateOutcome::Created(created)) =
         (idempotency, outcome)
@@ -121,7 +125,8 @@ async fn create(
     new: &NewTemplate,
     emulation: Option<Emulation>,
 ) -> Result<CreateOutcome, StoreError> {
-    if let Some(refusal) = emulator::locked_name(transaction, new, emulation).await? {
+    let tx = &mut Tx::new(transaction);
+    if let Some(refusal) = emulator::locked_name(tx, new, emulation).await? {
         return Ok(refusal);
     }
     if let Some(refusal) = category_refusal(new, group_category(transaction, new).await?) {
@@ -146,7 +151,8 @@ async fn create(
         upstream::queue_submission(&mut Tx::new(transaction), submitted, new.at).await?;
     }
     if let Some(emulation) = emulation {
-        template = emulator::run_first_script(transaction, new, (id, state), emulation).await?;
+        let tx = &mut Tx::new(transaction);
+        template = emulator::run_first_script(tx, new, id, state, emulation).await?;
     }
     if quota.is_some() {
         let seq = key(transaction.newest_seq(new.account));

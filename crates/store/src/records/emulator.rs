@@ -22,7 +22,7 @@ impl Account {
     }
 }
 
-/// The result of [`change_clock`](crate::EmulatorStore::change_clock).
+/// The result of [`change_clock`](crate::Store::change_clock).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeClockOutcome {
     /// The clock after the change.
@@ -33,7 +33,7 @@ pub enum ChangeClockOutcome {
     NotAnEmulator,
 }
 
-/// The result of [`apply_due_steps`](crate::EmulatorStore::apply_due_steps).
+/// The result of [`apply_due_steps`](crate::Store::apply_due_steps).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DueSteps {
     /// How many steps changed a template; skipped ones do not count.
@@ -60,7 +60,7 @@ pub struct EmulatedApp {
     pub callback_override: Option<String>,
 }
 
-/// The result of [`create_fault`](crate::EmulatorStore::create_fault).
+/// The result of [`create_fault`](crate::Store::create_fault).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateFaultOutcome {
     /// The fault was added.
@@ -120,7 +120,7 @@ pub struct StoredMessage {
     /// The template.
     pub template: TemplateId,
     /// What lists show of the template. `None` if the store does not have it any more, and in the
-    /// result of [`add_message`](crate::EmulatorStore::add_message).
+    /// result of [`add_message`](crate::Store::add_message).
     pub sent_template: Option<SentTemplate>,
     /// The version that was live.
     pub version: u64,
@@ -172,7 +172,7 @@ pub struct StatusCursor {
     pub read: u64,
 }
 
-/// The result of [`lease_statuses`](crate::EmulatorStore::lease_statuses).
+/// The result of [`lease_statuses`](crate::Store::lease_statuses).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusLease {
     /// The caller holds the lease on these statuses.
@@ -213,7 +213,7 @@ pub struct DueStatus {
     pub cursor: StatusCursor,
 }
 
-/// The result of [`record_statuses`](crate::EmulatorStore::record_statuses).
+/// The result of [`record_statuses`](crate::Store::record_statuses).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordStatusesOutcome {
     /// The statuses were recorded.

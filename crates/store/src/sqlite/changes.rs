@@ -20,7 +20,7 @@ use self::deletions::{delete, delete_all, delete_translations};
 use super::{
     SqliteStore,
     columns::{actor_key, key, millis},
-    emulator, events, templates, translations, upsert, versions,
+    events, templates, translations, upsert, versions,
     writer::Batch,
 };
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
         },
         emulator::Emulation,
     },
+    emulator,
     encoding::LookupKeys,
     engine::Tx,
     limits,
@@ -116,8 +117,9 @@ fn begin_emulated(
     change: &TemplateChange,
 ) -> Result<Option<Emulation>, StoreError> {
     let TemplateChange { account, id, review, at, .. } = *change;
-    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
-    emulator::apply_due_of(batch, account, id, emulation, at)?;
+    let tx = &mut Tx::new(batch);
+    let emulation = ready(emulator::emulation(tx, account, review, at))?;
+    ready(emulator::apply_due_of(tx, account, id, emulation, at))?;
     Ok(emulation)
 }
 
@@ -161,7 +163,7 @@ pub(super) fn edit_stored(
         let seq = batch.newest_seq(change.account)?;
         limits::count_edit(&mut Tx::new(batch), change, seq, quota_at)?;
     }
-    emulator::finish_edit(batch, change, edited, emulation)
+    ready(emulator::finish_edit(&mut Tx::new(batch), change, edited, emulation))
 }
 
 /// Writes a planned edit and its events, if the account has the space for it.

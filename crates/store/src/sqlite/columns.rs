@@ -80,13 +80,6 @@ pub(super) fn timestamp(
     column(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
 }
 
-pub(super) fn optional_timestamp(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-) -> Result<Option<Timestamp>, StoreError> {
-    optional(row, name, |millis: i64| Timestamp::from_millisecond(millis).ok())
-}
-
 /// A count, a version or a sequence number.
 pub(super) fn number(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<u64, StoreError> {
     column(row, name, |value: i64| u64::try_from(value).ok())

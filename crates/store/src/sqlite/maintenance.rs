@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, engine, sessions, uploads, upstream,
+    VERSION_OVERHEAD_BYTES, emulator, engine, sessions, uploads, upstream,
 };
 
 #[async_trait]
@@ -81,7 +81,7 @@ impl SqliteStore {
             if !engine::fetch(self, sessions::expired(at)).await?.is_empty() {
                 engine::run(self, sessions::deletion(at)).await?;
             }
-            self.delete_expired_messages(at).await?;
+            emulator::delete_expired_messages(self, at).await?;
             while !engine::fetch(self, upstream::expired_operations(at)).await?.is_empty() {
                 engine::run(self, upstream::operation_deletion(at)).await?;
             }

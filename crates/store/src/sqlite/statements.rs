@@ -15,12 +15,13 @@ use rusqlite::{Connection, Statement};
 use super::{
     SqliteStore, audit,
     cancellation::Cancellation,
+    messages,
     reader_pool::{self, ReaderPool},
     templates, versions,
     writer::Batch,
 };
 use crate::{
-    Author, EventNotifier, Store, StoreError, StoredTemplate, Version,
+    Author, EventNotifier, NewMessage, Store, StoreError, StoredMessage, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
         AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
@@ -86,6 +87,10 @@ impl Engine for SqliteStore {
             }
             ReadPath::Account(kind, account) => self.read_blocking(kind, account, run).await,
         }
+    }
+
+    async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
+        self.writer.write(move |batch| messages::add(batch, &new)).await
     }
 
     async fn template_even_deleted(

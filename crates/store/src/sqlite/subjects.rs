@@ -32,24 +32,30 @@ impl SubjectsOfEngine for Batch {
         self.account_changed(account)
     }
 
-    async fn create_emulator_clock(
-        &mut self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::emulator::create_clock(self.connection(), account, at)
-    }
-
-    async fn delete_emulator(&mut self, account: AccountId) -> Result<(), StoreError> {
-        super::emulator::delete_account(self, account)
-    }
-
     async fn template(
         &mut self,
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError> {
         super::templates::one(self.connection(), account, id)
+    }
+
+    async fn intact_templates(
+        &mut self,
+        account: AccountId,
+        ids: &[TemplateId],
+    ) -> Result<Vec<StoredTemplate>, StoreError> {
+        let mut intact = Vec::with_capacity(ids.len());
+        for id in ids {
+            match super::templates::one(self.connection(), account, *id) {
+                Ok(found) => intact.extend(found),
+                Err(StoreError::Damaged(cause)) => {
+                    tracing::error!(template = %id, %cause, "a review script cannot continue");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(intact)
     }
 
     async fn template_with_key(

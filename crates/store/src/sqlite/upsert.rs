@@ -1,13 +1,15 @@
 //! Creates or edits several templates atomically.
 
-use super::{changes, emulator, templates, writer::Batch};
+use super::{changes, statements::ready, templates, writer::Batch};
 use crate::{
     NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
     decisions::{
         emulator::Emulation,
         upsert::{Upsert, UpsertResult, created, edited, plan},
     },
+    emulator,
     encoding::LookupKeys,
+    engine::Tx,
 };
 
 /// Creates or edits all of the templates, or none if one is refused.
@@ -35,7 +37,8 @@ fn one(
     lookup_keys: &LookupKeys,
     new: &NewTemplate,
 ) -> Result<UpsertResult, StoreError> {
-    let emulation = emulator::emulation(batch.connection(), new.account, new.review, new.at)?;
+    let mut tx = Tx::new(batch);
+    let emulation = ready(emulator::emulation(&mut tx, new.account, new.review, new.at))?;
     let stored = with_unique_key(batch, new, lookup_keys, emulation)?;
     Ok(match plan(new, stored) {
         Upsert::Create => created(templates::create(batch, new, lookup_keys)?),
@@ -56,6 +59,7 @@ fn with_unique_key(
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let conflict = templates::conflict_in(batch, new.account, lookup_keys.unique_key)?;
     let Some(id) = conflict.and_then(|conflict| conflict.existing_id) else { return Ok(None) };
-    emulator::apply_due_of(batch, new.account, id, emulation, new.at)?;
+    let mut tx = Tx::new(batch);
+    ready(emulator::apply_due_of(&mut tx, new.account, id, emulation, new.at))?;
     templates::one(batch.connection(), new.account, id)
 }

@@ -2,7 +2,10 @@
 
 use galley_domain::emulator::faults::{self, Call, CountedFault, Fault, FaultEffect};
 
-use crate::{StoreError, StoredFault, stored_row::StoredRow};
+use crate::{
+    StoreError, StoredFault,
+    stored_row::{Row, StoredRow as _},
+};
 
 /// The fault that strikes a call, and the faults that have counted it.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ impl StoredFault {
 }
 
 /// The fault in a row.
-pub(crate) fn fault(row: &impl StoredRow) -> Result<StoredFault, StoreError> {
+pub(crate) fn fault(row: &Row<'_>) -> Result<StoredFault, StoreError> {
     let (fault, matched) = (row.parsed("document", Fault::restore)?, row.number("matched")?);
     Ok(StoredFault {
         number: row.number("number")?,

@@ -1,12 +1,9 @@
 //! Sandbox messages: their numbers and times, and how they are decoded.
 
-use galley_domain::{
-    emulator::{
-        clock::Clock,
-        messages::{MAX_KEPT, MessageId, MessageStatus, RETENTION, timeline},
-        recipients::MessageFate,
-    },
-    id::AccountId,
+use galley_domain::emulator::{
+    clock::Clock,
+    messages::{MAX_KEPT, MessageId, MessageStatus, RETENTION, timeline},
+    recipients::MessageFate,
 };
 use jiff::Timestamp;
 
@@ -14,7 +11,7 @@ use super::clock;
 use crate::{
     NewMessage, SentTemplate, StoreError, StoredMessage,
     encoding::{key, millis},
-    stored_row::StoredRow,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// Numbers the messages of an account in the order of their times.
@@ -29,7 +26,7 @@ pub(crate) struct MessageCounter {
 
 impl MessageCounter {
     /// Reads a row of `emulator_clock`.
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             clock: clock(row)?,
             last_message: row.number("last_message")?,
@@ -83,14 +80,11 @@ pub(crate) fn sent(new: &NewMessage, number: u64, sent_at: Timestamp) -> StoredM
     }
 }
 
-/// The message in a row of the account, with its status at a time of the account's clock.
-pub(crate) fn message(
-    row: &impl StoredRow,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<StoredMessage, StoreError> {
-    let (failure, sent_at) = (failure(row)?, row.timestamp("sent_at")?);
-    Ok(StoredMessage {
+/// The message in a row, and the clock of its account. Its status is that of a new message: it depends
+/// on the time ([`StoredMessage::seen_at`]).
+pub(crate) fn message(row: &Row<'_>) -> Result<(StoredMessage, Clock), StoreError> {
+    let account = row.account_id("account_id")?;
+    let message = StoredMessage {
         id: MessageId { account, number: row.number("number")? },
         phone: row.value("phone_id")?,
         to: row.value("recipient")?,
@@ -99,25 +93,33 @@ pub(crate) fn message(
         version: row.number("version")?,
         category: row.category("category")?,
         texts: row.value("texts")?,
-        failure,
-        sent_at,
-        status: status(failure, sent_at, now),
-    })
+        failure: failure(row)?,
+        sent_at: row.timestamp("sent_at")?,
+        status: MessageStatus::Accepted,
+    };
+    Ok((message, clock(row)?))
 }
 
-/// The columns of the message `m` that [`message`] reads, and those of its template `t`, which may
-/// be missing.
-pub(crate) const COLUMNS: &str = "m.number, m.sent_at, m.template_id, m.version, m.failure, \
+impl StoredMessage {
+    /// The message with its status at a time of the account's clock.
+    pub(crate) fn seen_at(self, now: Timestamp) -> Self {
+        Self { status: status(self.failure, self.sent_at, now), ..self }
+    }
+}
+
+/// The columns that [`message`] reads: those of the message `m`, of its account's clock `c`, and of
+/// its template `t`, which may be missing.
+pub(crate) const COLUMNS: &str = "c.at, c.since, m.account_id, m.number, m.sent_at, m.template_id, m.version, m.failure, \
      m.phone_id, m.recipient, m.category, m.texts, t.name, t.language, t.unique_key IS NULL AS is_deleted";
 
 /// The template in such a row.
-fn sent_template(row: &impl StoredRow) -> Result<Option<SentTemplate>, StoreError> {
+fn sent_template(row: &Row<'_>) -> Result<Option<SentTemplate>, StoreError> {
     let Some(name) = row.value("name")? else { return Ok(None) };
     let (language, is_deleted) = (row.value("language")?, row.value("is_deleted")?);
     Ok(Some(SentTemplate { name, language, is_deleted }))
 }
 
-pub(super) fn failure(row: &impl StoredRow) -> Result<Option<u32>, StoreError> {
+pub(super) fn failure(row: &Row<'_>) -> Result<Option<u32>, StoreError> {
     row.optional("failure", |code: i64| u32::try_from(code).ok())
 }
 

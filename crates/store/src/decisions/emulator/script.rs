@@ -24,7 +24,7 @@ use crate::{
         events::NewEvent,
         template_state::{ChangedTemplate, ChangedText, NewDecision},
     },
-    stored_row::StoredRow,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The script of a new version.
@@ -61,7 +61,7 @@ pub(crate) struct QueuedStep {
 
 impl QueuedStep {
     /// Reads a row of `script_step`.
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let argument: Option<String> = row.value("argument")?;
         Ok(Self {
             id: row.value("id")?,
@@ -74,7 +74,7 @@ impl QueuedStep {
 
 /// A template while the steps of its script change it. The result is written once.
 pub(crate) struct ScriptRun {
-    account: AccountId,
+    pub(crate) account: AccountId,
     pub(crate) id: TemplateId,
     pub(crate) template: EmulatedTemplate,
     pub(crate) previous_category: Option<Category>,

@@ -15,7 +15,10 @@ use super::{
     clock,
     messages::{failure, fate},
 };
-use crate::{DueStatus, StatusCursor, StatusLease, StoreError, stored_row::StoredRow};
+use crate::{
+    DueStatus, StatusCursor, StatusLease, StoreError,
+    stored_row::{Row, StoredRow as _},
+};
 
 /// The number of statuses of a message that does not fail.
 pub(crate) const POSITIONS: usize = 3;
@@ -39,13 +42,8 @@ pub(crate) fn latest_due_sends(now: Timestamp) -> [Timestamp; POSITIONS] {
 }
 
 impl StatusCursor {
-    /// The cursor of an endpoint that gets only the statuses of messages after this one.
-    pub(crate) fn after(number: u64) -> Self {
-        Self::from([number; POSITIONS])
-    }
-
     /// Reads the columns `sent`, `delivered` and `read`.
-    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self::from([row.number("sent")?, row.number("delivered")?, row.number("read")?]))
     }
 
@@ -75,7 +73,7 @@ pub(crate) struct EndpointStatuses {
 
 impl EndpointStatuses {
     /// Reads a row with the columns of the endpoint, its cursor and its account's clock.
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let has_cursor = row.value::<Option<i64>>("sent")?.is_some();
         Ok(Self {
             clock: clock(row)?,
@@ -123,7 +121,7 @@ impl SentMessage {
     pub(crate) const COLUMNS: &str =
         "number, sent_at, failure, phone_id, recipient, category, callback_data";
 
-    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             number: row.number("number")?,
             sent_at: row.timestamp("sent_at")?,

@@ -9,11 +9,11 @@ use crate::{
         changes::{Initiator, Planned, deleted, done, plan_deletions},
         emulator::Emulation,
     },
+    emulator,
     engine::Tx,
     limits,
     postgres::{
         columns::{key, millis},
-        emulator,
         pool::Values,
         templates,
         transaction::Transaction,
@@ -52,7 +52,7 @@ async fn delete_planned(
         upstream::queue_deletion(&mut Tx::new(transaction), deleted, change.at).await?;
     }
     limits::delete_edit_counts(&mut Tx::new(transaction), change)?;
-    emulator::finish_deletion(transaction, change, planned, emulation).await
+    emulator::finish_deletion(&mut Tx::new(transaction), change, planned, emulation).await
 }
 
 /// Deletes all languages of a name.
@@ -91,11 +91,11 @@ async fn delete_stored(
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
     let Initiator { account, review, at, .. } = initiator;
-    let emulation = emulator::emulation(transaction, account, review, at).await?;
+    let tx = &mut Tx::new(transaction);
+    let emulation = emulator::emulation(tx, account, review, at).await?;
     let mut is_changed = false;
     for template in &stored {
-        is_changed |=
-            emulator::apply_due_of(transaction, account, template.id, emulation, at).await?;
+        is_changed |= emulator::apply_due_of(tx, account, template.id, emulation, at).await?;
     }
     if is_changed {
         stored = templates::several_in(transaction, account, ids).await?;

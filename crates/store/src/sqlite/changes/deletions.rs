@@ -12,12 +12,13 @@ use crate::{
         changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
         emulator::Emulation,
     },
+    emulator,
     engine::Tx,
     limits,
     sqlite::statements::ready,
     sqlite::{
         columns::{key, millis},
-        emulator, events,
+        events,
         templates::{self, ReadTemplate},
         translations,
         writer::Batch,
@@ -32,7 +33,7 @@ pub(super) fn delete(
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
     let TemplateChange { account, id, review, at, .. } = *change;
-    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
+    let emulation = ready(emulator::emulation(&mut Tx::new(batch), account, review, at))?;
     let read = read(batch, (account, id), emulation, at)?;
     let is_intact = read.as_ref().is_some_and(|read| read.is_intact);
     let planned = match plan(change, Trigger::Delete, read.map(|read| read.template), emulation) {
@@ -52,7 +53,8 @@ fn read(
 ) -> Result<Option<ReadTemplate>, StoreError> {
     let read = templates::read(batch.connection(), account, id)?;
     let is_intact = read.as_ref().is_some_and(|read| read.is_intact);
-    if is_intact && emulator::apply_due_of(batch, account, id, emulation, at)? {
+    if is_intact && ready(emulator::apply_due_of(&mut Tx::new(batch), account, id, emulation, at))?
+    {
         return templates::read(batch.connection(), account, id);
     }
     Ok(read)
@@ -86,7 +88,7 @@ fn delete_planned(
         ready(upstream::queue_deletion(&mut Tx::new(batch), deleted, change.at))?;
     }
     limits::delete_edit_counts(&mut Tx::new(batch), change)?;
-    emulator::finish_deletion(batch, change, planned, emulation)
+    ready(emulator::finish_deletion(&mut Tx::new(batch), change, planned, emulation))
 }
 
 /// Deletes all languages of a name.
@@ -106,7 +108,7 @@ pub(super) fn delete_all(
     initiator: Initiator,
 ) -> Result<DeleteOutcome, StoreError> {
     let Initiator { account, review, at, .. } = initiator;
-    let emulation = emulator::emulation(batch.connection(), account, review, at)?;
+    let emulation = ready(emulator::emulation(&mut Tx::new(batch), account, review, at))?;
     let (mut stored, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
     for id in ids {
         if let Some(read) = read(batch, (account, *id), emulation, at)? {

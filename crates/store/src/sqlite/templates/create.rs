@@ -11,16 +11,17 @@ use crate::{
     AccountLimits, CreateOutcome, Limit, NameConflict, NewTemplate, StoreError,
     decisions::{
         create::{category_refusal, created, created_event},
-        emulator::{Emulation, locked_name},
+        emulator::Emulation,
         stored_bytes::version_bytes,
     },
+    emulator,
     encoding::LookupKeys,
     engine::Tx,
     sqlite::{
         buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
-        emulator, events,
+        events,
         idempotency::{self, Found},
         limits,
         statements::ready,
@@ -79,7 +80,8 @@ pub(in crate::sqlite) fn create(
             Found::Nothing => {}
         }
     }
-    let emulation = emulator::emulation(batch.connection(), new.account, new.review, new.at)?;
+    let emulation =
+        ready(emulator::emulation(&mut Tx::new(batch), new.account, new.review, new.at))?;
     let limits = batch.limits(new.account)?;
     let bytes = version_bytes(new.template.content());
     let exceeded = batch.stored_bytes(new.account)?.refusal(bytes);
@@ -95,7 +97,8 @@ pub(in crate::sqlite) fn create(
         ready(upstream::queue_submission(&mut Tx::new(batch), submitted, new.at))?;
     }
     if let Some(emulation) = emulation {
-        template = emulator::run_first_script(batch, new, (id, state), emulation)?;
+        let tx = &mut Tx::new(batch);
+        template = ready(emulator::run_first_script(tx, new, id, state, emulation))?;
     }
     if limits.is_some() {
         let (seq, at) = (batch.newest_seq(new.account)?, Emulation::quota_time(emulation, new.at));
@@ -158,22 +161,19 @@ pub(in crate::sqlite) fn conflict_in(
 
 /// Why a template cannot be created; `exceeded` is the quota that it does not fit into.
 fn refusal(
-    batch: &Batch,
+    batch: &mut Batch,
     new: &NewTemplate,
     lookup_keys: &LookupKeys,
     (limits, exceeded): (Option<AccountLimits>, Option<Limit>),
     emulation: Option<Emulation>,
 ) -> Result<Option<CreateOutcome>, StoreError> {
-    let connection = batch.connection();
     if let Some(conflict) = conflict_in(batch, new.account, lookup_keys.unique_key)? {
         return Ok(Some(CreateOutcome::NameInUse(conflict)));
     }
-    if let Some(emulation) = emulation.filter(|it| it.kind.faithful)
-        && let Some(until) = emulator::until_name_is_free(connection, new)?
-        && let Some(refusal) = locked_name(emulation, until)
-    {
+    if let Some(refusal) = ready(emulator::locked_name(&mut Tx::new(batch), new, emulation))? {
         return Ok(Some(refusal));
     }
+    let connection = batch.connection();
     if let Some(group) = new.translation_group {
         let group = translations::category(connection, new.account, group)?;
         if let Some(refusal) = category_refusal(new, group) {

@@ -1,4 +1,4 @@
-//! Messages of the sandbox, as SQL. Concurrent sends are batched into one transaction: each would
+//! Adds messages of the sandbox. Concurrent sends are batched into one transaction: each would
 //! otherwise wait for the commit of the one before, because all of an account lock its clock.
 
 mod queue;
@@ -8,19 +8,16 @@ use std::collections::BTreeMap;
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
-pub(in crate::postgres) use self::queue::MessageQueue;
+pub(super) use self::queue::MessageQueue;
 use crate::{
-    MessageQuery, NewMessage, ReadKind, StoreError, StoredMessage,
-    decisions::emulator::{
-        MESSAGE_COLUMNS, MessageCounter, clock, message, retention_cutoff, sent,
-        stored_callback_data,
-    },
+    NewMessage, StoreError, StoredMessage,
+    decisions::emulator::{MessageCounter, sent, stored_callback_data},
     postgres::{
-        PostgresStore,
-        columns::{account_id, get, key, millis},
+        columns::{account_id, key, millis},
         pool::Values,
         transaction::Transaction,
     },
+    stored_row::Row,
 };
 
 /// The columns of new messages, one vector for each.
@@ -116,7 +113,7 @@ async fn lock_counters(
                 WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE";
     let mut counters = BTreeMap::new();
     for row in &transaction.query(lock, &[&accounts]).await? {
-        counters.insert(account_id(row, "account_id")?, MessageCounter::read(row)?);
+        counters.insert(account_id(row, "account_id")?, MessageCounter::read(&Row::Postgres(row))?);
     }
     Ok(counters)
 }
@@ -142,64 +139,4 @@ async fn write_counters(
     let delete = "DELETE FROM message USING unnest($1::int8[], $2::int8[]) AS old (id, last) \
                   WHERE account_id = old.id AND number <= old.last";
     transaction.execute(delete, &[&accounts, &last]).await.map(drop)
-}
-
-/// How many messages one statement of retention deletes.
-const MAX_MESSAGES_PER_DELETE: i64 = 1_000;
-
-/// Maximum number of deletions of one pass of retention.
-const MAX_DELETES: usize = 256;
-
-impl PostgresStore {
-    /// A page of the messages of an account, newest first.
-    pub(super) async fn message_page(
-        &self,
-        account: AccountId,
-        MessageQuery { before, limit }: MessageQuery,
-        at: Timestamp,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
-        let connection = self.acquire_for(ReadKind::List, account).await?;
-        let own = key(account.get());
-        let rows = connection.query(super::CLOCK, &[&own]).await?;
-        let Some(row) = rows.first() else { return Ok(Vec::new()) };
-        let now = clock(row)?.now(at);
-        let statement = format!(
-            "SELECT {MESSAGE_COLUMNS} FROM message m LEFT JOIN template t \
-             ON t.id = m.template_id AND t.account_id = m.account_id \
-             WHERE m.account_id = $1 AND m.number < $2 AND m.created_at > $3 \
-             ORDER BY m.number DESC LIMIT $4"
-        );
-        let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let values: Values<'_> = &[&own, &before, &retention_cutoff(at), &limit];
-        let rows = connection.query(&statement, values).await?;
-        rows.iter().map(|row| message(row, account, now)).collect()
-    }
-
-    /// Deletes expired messages, some of one account at a time, also of deleted accounts.
-    pub(in crate::postgres) async fn delete_expired_messages(
-        &self,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        let connection = self.pools.acquire_slow().await?;
-        let oldest = "SELECT account_id, created_at FROM message WHERE account_id > $1 \
-                      ORDER BY account_id, number LIMIT 1";
-        let delete = "DELETE FROM message WHERE account_id = $1 AND created_at <= $2 AND \
-                      number <= (SELECT max(number) FROM (SELECT number FROM message \
-                      WHERE account_id = $1 ORDER BY number LIMIT $3) AS first)";
-        let (cutoff, mut last, mut deletes) = (retention_cutoff(at), 0_i64, 0);
-        while deletes < MAX_DELETES {
-            let rows = connection.query(oldest, &[&last]).await?;
-            let Some(row) = rows.first() else { break };
-            let account: i64 = get(row, "account_id")?;
-            if get::<i64>(row, "created_at")? > cutoff {
-                last = account;
-                continue;
-            }
-            let values: Values<'_> = &[&account, &cutoff, &MAX_MESSAGES_PER_DELETE];
-            connection.execute(delete, values).await?;
-            deletes += 1;
-        }
-        Ok(())
-    }
 }

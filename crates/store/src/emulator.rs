@@ -1,0 +1,156 @@
+//! Emulator accounts: their virtual clocks, review scripts, faults and sandbox messages. For any other
+//! account these methods find nothing and change nothing. Their parameter `at` is always real time.
+//!
+//! A body locks a clock after the account, if it locks both.
+
+mod app;
+mod faults;
+mod messages;
+mod script;
+mod statuses;
+
+use galley_domain::{
+    emulator::clock::{Clock, ClockChange},
+    id::AccountId,
+};
+use jiff::Timestamp;
+
+pub use self::script::MAX_STEPS_PER_TRANSACTION;
+pub(crate) use self::{
+    messages::delete_expired_messages,
+    script::{
+        apply_due_of, emulation, finish_deletion, finish_edit, locked_name, run_first_script,
+    },
+};
+use crate::{
+    ChangeClockOutcome, EmulatorWork, Store, StoreError,
+    decisions::emulator::clock,
+    engine::{Dialect, ReadPath, Tx, Value, values},
+    stored_row::StoredRow as _,
+};
+
+const CLOCK: &str = "SELECT at, since FROM emulator_clock WHERE account_id = $1";
+
+impl Store {
+    /// The clock of an account; `None` if it is not an emulator.
+    pub async fn emulator_clock(&self, account: AccountId) -> Result<Option<Clock>, StoreError> {
+        self.read_one("emulator_clock", ReadPath::Point, CLOCK, values![account], clock).await
+    }
+
+    /// Changes the clock of an account. What became due by that is applied by
+    /// [`Store::apply_due_steps`].
+    pub async fn change_clock(
+        &self,
+        account: AccountId,
+        change: ClockChange,
+        at: Timestamp,
+    ) -> Result<ChangeClockOutcome, StoreError> {
+        self.write("change_clock", (account, change, at), |&(account, change, at), tx| {
+            Box::pin(change_clock(tx, account, change, at))
+        })
+        .await
+    }
+
+    /// The accounts with due steps, and when the next step is due, on clocks that run.
+    pub async fn accounts_with_due_steps(
+        &self,
+        at: Timestamp,
+    ) -> Result<EmulatorWork<AccountId>, StoreError> {
+        let select = self.dialect().either(
+            "SELECT account_id, at, since, (SELECT min(due_at) FROM script_step s \
+             WHERE s.account_id = c.account_id) AS due_at FROM emulator_clock c \
+             WHERE due_at IS NOT NULL ORDER BY account_id",
+            "SELECT c.account_id, c.at, c.since, s.due_at FROM emulator_clock c \
+             JOIN LATERAL (SELECT min(due_at) AS due_at FROM script_step \
+             WHERE account_id = c.account_id) AS s ON s.due_at IS NOT NULL ORDER BY c.account_id",
+        );
+        let (method, path) = ("accounts_with_due_steps", ReadPath::Background);
+        let found = self.read(method, path, select, [], |row| {
+            Ok((row.account_id("account_id")?, clock(row)?, row.timestamp("due_at")?))
+        });
+        let mut work = EmulatorWork { now: Vec::new(), next_at: None };
+        for (account, clock, due_at) in found.await? {
+            work.add(account, clock, due_at, at);
+        }
+        Ok(work)
+    }
+}
+
+/// What a statement ends with that locks a clock, or a row like it.
+const fn lock(dialect: Dialect) -> &'static str {
+    dialect.either("", " FOR NO KEY UPDATE")
+}
+
+async fn change_clock(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    change: ClockChange,
+    at: Timestamp,
+) -> Result<ChangeClockOutcome, StoreError> {
+    let select = format!("{CLOCK}{}", lock(tx.dialect()));
+    let Some(before) = tx.query_one(&select, &values![account], clock).await? else {
+        return Ok(ChangeClockOutcome::NotAnEmulator);
+    };
+    let after = match before.changed(change, at) {
+        Ok(after) => after,
+        Err(refusal) => return Ok(ChangeClockOutcome::Refused(refusal)),
+    };
+    let update = "UPDATE emulator_clock SET at = $2, since = $3 WHERE account_id = $1";
+    tx.defer(update, &values![account, after.at, after.since])?;
+    Ok(ChangeClockOutcome::Changed(after))
+}
+
+/// A column of the row that an emulator account has in a table of settings.
+#[derive(Clone, Copy)]
+struct Setting {
+    table: &'static str,
+    column: &'static str,
+}
+
+/// Sets a setting; `false` if the account is not an emulator.
+async fn set(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    Setting { table, column }: Setting,
+    value: Value<'_>,
+) -> Result<bool, StoreError> {
+    let upsert = format!(
+        "INSERT INTO {table} (account_id, {column}) SELECT account_id, $2 FROM emulator_clock \
+         WHERE account_id = $1{} \
+         ON CONFLICT (account_id) DO UPDATE SET {column} = excluded.{column}",
+        tx.dialect().either("", " FOR KEY SHARE")
+    );
+    Ok(tx.execute(&upsert, &[account.into(), value]).await? > 0)
+}
+
+/// Adds the clock of a new emulator account.
+pub(crate) fn create_clock(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let Clock { at, since } = Clock::new(at);
+    let insert = "INSERT INTO emulator_clock (account_id, at, since) VALUES ($1, $2, $3)";
+    tx.defer(insert, &values![account, at, since])
+}
+
+/// How many messages of a deleted account are deleted with it; retention deletes the rest.
+const MESSAGES_DELETED_WITH_ACCOUNT: i64 = 1_000;
+
+/// Deletes what only an emulator account has, except messages beyond the first ones.
+pub(crate) fn delete_account(tx: &mut Tx<'_>, account: AccountId) -> Result<(), StoreError> {
+    for delete in [
+        // The clock is locked before the messages are read: no other message follows.
+        "DELETE FROM emulator_clock WHERE account_id = $1",
+        "DELETE FROM emulated_app WHERE account_id = $1",
+        "DELETE FROM review_rules WHERE account_id = $1",
+        "DELETE FROM script_step WHERE account_id = $1",
+        "DELETE FROM name_lock WHERE account_id = $1",
+        "DELETE FROM fault WHERE account_id = $1",
+    ] {
+        tx.defer(delete, &values![account])?;
+    }
+    let messages = "DELETE FROM message WHERE account_id = $1 AND number IN (SELECT number \
+                    FROM message WHERE account_id = $1 ORDER BY number LIMIT $2)";
+    tx.defer(messages, &values![account, MESSAGES_DELETED_WITH_ACCOUNT])
+}

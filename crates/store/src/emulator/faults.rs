@@ -1,0 +1,148 @@
+//! Faults: what a test wants to go wrong. The clock of the account is locked while they change.
+
+use galley_domain::{
+    emulator::faults::{Call, CountedFault, Fault, FaultEffect, MAX_FAULTS},
+    id::AccountId,
+};
+use jiff::Timestamp;
+
+use super::lock;
+use crate::{
+    CreateFaultOutcome, Store, StoreError, StoredFault,
+    decisions::emulator::{self, FaultDecision, fault},
+    encoding::millis,
+    engine::{ReadPath, Tx, Value, values},
+    stored_row::StoredRow as _,
+};
+
+/// The faults of an account for a call that can still strike, oldest first.
+const CAN_STRIKE: &str = "SELECT number, document, matched, created_at FROM fault \
+     WHERE account_id = $1 AND call = $2 AND NOT spent ORDER BY number";
+
+impl Store {
+    /// Adds a fault. If there is no room for it, it replaces the oldest one that is spent.
+    pub async fn create_fault(
+        &self,
+        account: AccountId,
+        fault: Fault,
+        at: Timestamp,
+    ) -> Result<CreateFaultOutcome, StoreError> {
+        self.write("create_fault", (account, fault, at), |(account, fault, at), tx| {
+            Box::pin(create(tx, *account, fault, *at))
+        })
+        .await
+    }
+
+    /// The faults of an account, oldest first, also those that never strike again.
+    pub async fn faults(&self, account: AccountId) -> Result<Vec<StoredFault>, StoreError> {
+        let select = "SELECT number, document, matched, created_at FROM fault \
+                      WHERE account_id = $1 ORDER BY number";
+        self.read("faults", ReadPath::Point, select, values![account], fault).await
+    }
+
+    /// Deletes one fault, or all of an account; returns how many.
+    pub async fn delete_faults(
+        &self,
+        account: AccountId,
+        number: Option<u64>,
+    ) -> Result<usize, StoreError> {
+        self.write("delete_faults", (account, number), |&(account, number), tx| {
+            Box::pin(delete(tx, account, number))
+        })
+        .await
+    }
+
+    /// Decides which fault strikes a call about a template of this name, and counts the call. Only
+    /// reads if the account has no fault for this call that can still strike.
+    pub async fn decide_fault(
+        &self,
+        account: AccountId,
+        call: Call,
+        name: Option<&str>,
+    ) -> Result<Option<FaultEffect>, StoreError> {
+        // Most calls of most accounts meet no fault, and need no write.
+        let values = values![account, call.as_str()];
+        let find = self.read_one("decide_fault", ReadPath::Point, CAN_STRIKE, values, |_| Ok(()));
+        if find.await?.is_none() {
+            return Ok(None);
+        }
+        let input = (account, call, name.map(str::to_owned));
+        self.write("count_struck_call", input, |(account, call, name), tx| {
+            Box::pin(decide(tx, *account, *call, name.as_deref()))
+        })
+        .await
+    }
+}
+
+/// Locks the clock of an account; returns the number of the last fault, or `None` if the account is
+/// not an emulator.
+async fn lock_clock(tx: &mut Tx<'_>, account: AccountId) -> Result<Option<u64>, StoreError> {
+    let select = format!(
+        "SELECT last_fault FROM emulator_clock WHERE account_id = $1{}",
+        lock(tx.dialect())
+    );
+    tx.query_one(&select, &values![account], |row| row.number("last_fault")).await
+}
+
+async fn create(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    fault: &Fault,
+    at: Timestamp,
+) -> Result<CreateFaultOutcome, StoreError> {
+    let Some(last) = lock_clock(tx, account).await? else {
+        return Ok(CreateFaultOutcome::NotAnEmulator);
+    };
+    let number = last + 1;
+    let count = "SELECT count(*) AS count FROM fault WHERE account_id = $1";
+    let count = tx.query_one(count, &values![account], |row| row.number("count")).await?;
+    // Makes room for another fault, if one is spent.
+    let delete = "DELETE FROM fault WHERE account_id = $1 AND number = \
+                  (SELECT min(number) FROM fault WHERE account_id = $1 AND spent)";
+    if count >= Some(MAX_FAULTS as u64) && tx.execute(delete, &values![account]).await? == 0 {
+        return Ok(CreateFaultOutcome::TooMany);
+    }
+    let update = "UPDATE emulator_clock SET last_fault = $2 WHERE account_id = $1";
+    tx.defer(update, &values![account, number])?;
+    let insert = "INSERT INTO fault (account_id, number, call, document, matched, spent, \
+                  created_at) VALUES ($1, $2, $3, $4, 0, false, $5)";
+    tx.defer(insert, &values![account, number, fault.call.as_str(), fault.as_json(), at])?;
+    let counted = CountedFault { fault: fault.clone(), matched: 0 };
+    let created_at = Timestamp::from_millisecond(millis(at)).unwrap_or(at);
+    Ok(CreateFaultOutcome::Created(Box::new(StoredFault { number, counted, created_at })))
+}
+
+async fn delete(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    number: Option<u64>,
+) -> Result<usize, StoreError> {
+    lock_clock(tx, account).await?;
+    let delete = "DELETE FROM fault WHERE account_id = $1 AND \
+                  (CAST($2 AS bigint) IS NULL OR number = $2)";
+    let deleted = tx.execute(delete, &values![account, number.map(Value::bound)]).await?;
+    Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
+}
+
+/// Decides which fault strikes a call, and stores that the faults have counted it.
+async fn decide(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    call: Call,
+    name: Option<&str>,
+) -> Result<Option<FaultEffect>, StoreError> {
+    lock_clock(tx, account).await?;
+    let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
+    let FaultDecision { effect, counted } = emulator::decide(stored, call, name);
+    if counted.is_empty() {
+        // A commit would wait for the disk, although nothing has changed.
+        return Ok(tx.refuse(effect));
+    }
+    for fault in &counted {
+        let update =
+            "UPDATE fault SET matched = $3, spent = $4 WHERE account_id = $1 AND number = $2";
+        let matched = fault.counted.matched;
+        tx.defer(update, &values![account, fault.number, matched, fault.is_spent()])?;
+    }
+    Ok(effect)
+}

@@ -1,0 +1,213 @@
+//! Statuses of messages: which endpoints have due ones, and the lease of the next.
+
+use galley_domain::id::WebhookId;
+use jiff::Timestamp;
+
+use super::lock;
+use crate::{
+    DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, Store, StoreError, Webhook,
+    WebhookKey,
+    decisions::emulator::{
+        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
+    },
+    encoding::key,
+    engine::{ReadPath, Tx, Value, values},
+    stored_row::{Row, StoredRow as _},
+    webhooks,
+};
+
+impl Store {
+    /// The endpoints to which statuses may have to be sent, of all accounts.
+    pub async fn endpoints_with_statuses(
+        &self,
+        at: Timestamp,
+    ) -> Result<Vec<WebhookKey>, StoreError> {
+        let first = |position: &str| {
+            format!(
+                "(SELECT m.sent_at FROM message m WHERE m.account_id = w.account_id AND \
+                 m.number > s.{position} ORDER BY m.number LIMIT 1) AS first_{position}"
+            )
+        };
+        let select = format!(
+            "SELECT w.id, w.account_id, w.resting_until, c.at, c.since, c.last_message, s.sent, \
+             s.delivered, s.read, s.leased_until, {}, {}, {} FROM emulator_clock c \
+             JOIN account a ON a.id = c.account_id JOIN webhook w ON w.account_id = c.account_id \
+             LEFT JOIN status_cursor s ON s.webhook_id = w.id \
+             WHERE coalesce(s.read, 0) < c.last_message AND {RECEIVES_STATUSES} ORDER BY w.id",
+            first("sent"),
+            first("delivered"),
+            first("read"),
+        );
+        let (method, path) = ("endpoints_with_statuses", ReadPath::Background);
+        let found = self.read(method, path, select, [], |row| {
+            let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
+            Ok((WebhookKey { account, id }, EndpointStatuses::read(row)?))
+        });
+        let found = found.await?.into_iter().filter(|(_, statuses)| statuses.has_work(at));
+        Ok(found.map(|(endpoint, _)| endpoint).collect())
+    }
+
+    /// Leases the next statuses of an endpoint until `lease_until`, at most `limit`; no other worker
+    /// gets statuses of the endpoint before then.
+    pub async fn lease_statuses(
+        &self,
+        endpoint: WebhookId,
+        limit: usize,
+        at: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<StatusLease, StoreError> {
+        let wanted = WantedLease { endpoint, limit, at, until: lease_until };
+        self.write("lease_statuses", wanted, |wanted, tx| Box::pin(lease(tx, wanted))).await
+    }
+
+    /// Records that all leased statuses up to these were sent, and ends the lease.
+    pub async fn record_statuses(
+        &self,
+        endpoint: WebhookId,
+        lease_until: Timestamp,
+        through: StatusCursor,
+    ) -> Result<RecordStatusesOutcome, StoreError> {
+        let input = (endpoint, lease_until, through);
+        self.write("record_statuses", input, |&(endpoint, lease_until, through), tx| {
+            Box::pin(record(tx, endpoint, lease_until, through))
+        })
+        .await
+    }
+}
+
+/// The lease that a worker wants at a time.
+struct WantedLease {
+    endpoint: WebhookId,
+    limit: usize,
+    at: Timestamp,
+    until: Timestamp,
+}
+
+async fn lease(tx: &mut Tx<'_>, wanted: &WantedLease) -> Result<StatusLease, StoreError> {
+    let WantedLease { endpoint, limit, at, until } = *wanted;
+    // Deliveries to the endpoint go on meanwhile; only its deletion waits.
+    let Some(webhook) = webhooks::kept(tx, endpoint).await? else {
+        return Ok(nothing_due(tx, None));
+    };
+    let select = format!(
+        "SELECT c.at, c.since, c.last_message FROM webhook w JOIN account a \
+         ON a.id = w.account_id JOIN emulator_clock c ON c.account_id = a.id \
+         WHERE w.id = $1 AND {RECEIVES_STATUSES}"
+    );
+    let values = values![key(endpoint.get())];
+    let found =
+        tx.query_one(&select, &values, |row| Ok((clock(row)?, row.number("last_message")?)));
+    let Some((clock, last_message)) = found.await? else { return Ok(nothing_due(tx, None)) };
+    if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
+        return Ok(nothing_due(tx, Some(until)));
+    }
+    let Some(LockedCursor { cursor, leased_until, is_new }) = lock_cursor(tx, &webhook).await?
+    else {
+        return Ok(nothing_due(tx, None));
+    };
+    if let Some(until) = leased_until.filter(|until| *until > at) {
+        return Ok(nothing_due(tx, Some(until)));
+    }
+    let now = clock.now(at);
+    let account = webhook.account;
+    let mut messages = [const { Vec::new() }; _];
+    let positions = cursor.numbers().into_iter().zip(latest_due_sends(now));
+    for (messages, (after, latest)) in messages.iter_mut().zip(positions) {
+        if after < last_message {
+            let limit = Value::size(limit);
+            let values = values![account, after, last_message, limit, latest];
+            *messages = tx.query(&due_messages(), &values, SentMessage::read).await?;
+        }
+    }
+    let pending = PendingStatuses { account, cursor, last_message, messages, limit };
+    let next = pending.next(now);
+    if next.statuses.is_empty() {
+        if next.cursor != cursor {
+            let [sent, delivered, read] = next.cursor.numbers();
+            let update = "UPDATE status_cursor SET sent = $2, delivered = $3, read = $4 \
+                          WHERE webhook_id = $1";
+            tx.defer(update, &values![key(endpoint.get()), sent, delivered, read])?;
+        } else if !is_new {
+            tx.undo();
+        }
+        return Ok(next.nothing_due(clock, at));
+    }
+    let update = "UPDATE status_cursor SET leased_until = $2 WHERE webhook_id = $1";
+    tx.defer(update, &values![key(endpoint.get()), until])?;
+    Ok(StatusLease::Due(Box::new(DueStatuses { webhook, statuses: next.statuses })))
+}
+
+/// The outcome of a lease that has written nothing: the locks need not be synced.
+fn nothing_due(tx: &mut Tx<'_>, until: Option<Timestamp>) -> StatusLease {
+    tx.refuse(StatusLease::NothingDue(until))
+}
+
+/// Messages beyond a cursor (`$2`), up to the first one that was sent after a time (`$5`), at most
+/// `$4`. None is newer than the newest one (`$3`) that the clock's row was read with: all positions
+/// are read from the same messages, although others are sent meanwhile.
+fn due_messages() -> String {
+    format!(
+        "SELECT {} FROM message WHERE account_id = $1 AND number > $2 AND number <= coalesce( \
+         (SELECT number FROM (SELECT number, sent_at FROM message WHERE account_id = $1 AND \
+         number > $2 AND number <= $3 ORDER BY number LIMIT $4) AS ahead WHERE sent_at > $5 \
+         ORDER BY number LIMIT 1), $3) ORDER BY number LIMIT $4",
+        SentMessage::COLUMNS
+    )
+}
+
+/// The cursor of an endpoint, locked until the transaction ends.
+struct LockedCursor {
+    cursor: StatusCursor,
+    leased_until: Option<Timestamp>,
+    /// Whether it was missing before.
+    is_new: bool,
+}
+
+impl LockedCursor {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let leased_until = row.optional_timestamp("leased_until")?;
+        Ok(Self { cursor: StatusCursor::from_row(row)?, leased_until, is_new: false })
+    }
+}
+
+/// Locks the cursor of an endpoint. The first lease inserts it: the endpoint gets the statuses of
+/// messages that are not older than itself.
+async fn lock_cursor(
+    tx: &mut Tx<'_>,
+    webhook: &Webhook,
+) -> Result<Option<LockedCursor>, StoreError> {
+    let id = key(webhook.id.get());
+    let select = format!(
+        "SELECT sent, delivered, read, leased_until FROM status_cursor WHERE webhook_id = $1{}",
+        lock(tx.dialect())
+    );
+    if let Some(found) = tx.query_one(&select, &values![id], LockedCursor::read).await? {
+        return Ok(Some(found));
+    }
+    // Another instance may insert it meanwhile: then this statement waits for it, and locks its row.
+    let insert = "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
+                  SELECT $1, newest, newest, newest FROM (SELECT coalesce((SELECT number \
+                  FROM message WHERE account_id = $2 AND created_at < $3 \
+                  ORDER BY number DESC LIMIT 1), 0) AS newest) AS messages WHERE true \
+                  ON CONFLICT (webhook_id) DO UPDATE SET sent = status_cursor.sent \
+                  RETURNING sent, delivered, read, leased_until";
+    let values = values![id, webhook.account, webhook.created_at];
+    let inserted = tx.query_one(insert, &values, LockedCursor::read).await?;
+    Ok(inserted.map(|inserted| LockedCursor { is_new: true, ..inserted }))
+}
+
+async fn record(
+    tx: &mut Tx<'_>,
+    id: WebhookId,
+    lease_until: Timestamp,
+    through: StatusCursor,
+) -> Result<RecordStatusesOutcome, StoreError> {
+    let [sent, delivered, read] = through.numbers();
+    let update = "UPDATE status_cursor SET sent = $3, delivered = $4, read = $5, \
+                  leased_until = NULL WHERE webhook_id = $1 AND leased_until = $2";
+    let values = values![key(id.get()), lease_until, sent, delivered, read];
+    Ok(match tx.execute(update, &values).await? {
+        0 => RecordStatusesOutcome::LeaseLost,
+        _ => RecordStatusesOutcome::Recorded,
+    })
+}

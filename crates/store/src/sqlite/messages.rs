@@ -1,0 +1,58 @@
+//! Adds messages of the sandbox, as SQL.
+
+use rusqlite::{Connection, params};
+
+use crate::{
+    NewMessage, StoreError, StoredMessage,
+    decisions::emulator::{MessageCounter, sent, stored_callback_data},
+    sqlite::{
+        columns::{key, millis},
+        writer::Batch,
+    },
+    stored_row::Row,
+};
+
+pub(super) fn add(batch: &Batch, new: &NewMessage) -> Result<Option<StoredMessage>, StoreError> {
+    let (connection, account) = (batch.connection(), key(new.account.get()));
+    let Some(mut counter) = counter(connection, account)? else { return Ok(None) };
+    let (number, sent_at) = counter.next(new.at);
+    connection
+        .prepare_cached(
+            "UPDATE emulator_clock SET last_message = ?2, last_sent_at = ?3 WHERE account_id = ?1",
+        )?
+        .execute([account, key(number), millis(sent_at)])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO message (account_id, number, sent_at, created_at, template_id, version, \
+             failure, phone_id, recipient, category, callback_data, texts) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?
+        .execute(params![
+            account,
+            key(number),
+            millis(sent_at),
+            millis(new.at),
+            key(new.template.get()),
+            key(new.version),
+            new.failure,
+            new.phone,
+            new.to,
+            new.category.as_str(),
+            stored_callback_data(new),
+            new.texts,
+        ])?;
+    if let Some(last) = counter.last_surplus() {
+        connection
+            .prepare_cached("DELETE FROM message WHERE account_id = ?1 AND number <= ?2")?
+            .execute([account, last])?;
+    }
+    Ok(Some(sent(new, number, sent_at)))
+}
+
+fn counter(connection: &Connection, account: i64) -> Result<Option<MessageCounter>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT at, since, last_message, last_sent_at FROM emulator_clock WHERE account_id = ?1",
+    )?;
+    let mut rows = query.query([account])?;
+    rows.next()?.map(|row| MessageCounter::read(&Row::Sqlite(row))).transpose()
+}
