@@ -27,12 +27,6 @@ impl Store {
     }
 }
 
-/// Deletes what an account has and does not keep, by its id.
-const DELETIONS: [&str; 2] = [
-    "DELETE FROM phone WHERE account_id = $1",
-    "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL",
-];
-
 async fn delete(
     tx: &mut Tx<'_>,
     id: AccountId,
@@ -57,12 +51,11 @@ async fn delete(
         tx.audit(id, AuditedChange::CredentialRevoked(&revoked), by)?;
     }
     webhooks::delete_all(tx, id, by).await?;
-    for phone in accounts::phones_of(tx, id).await? {
+    for phone in accounts::delete_phones(tx, id).await? {
         tx.audit(id, AuditedChange::PhoneRemoved(&phone), by)?;
     }
-    for deletion in DELETIONS {
-        tx.defer(deletion, &values![id])?;
-    }
+    let unuse = "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL";
+    tx.defer(unuse, &values![id])?;
     if account.emulator.is_some() {
         emulator::delete_account(tx, id)?;
     }

@@ -14,11 +14,11 @@ use galley_domain::{
 pub use self::credentials::MAX_ACTIVE_TOKENS;
 use self::rows::{
     COLUMNS, ExistingAccounts, Setting, account, created, distinct_phones, refusal, rename_outcome,
-    set_review_outcome, stored_limits,
+    set_review_outcome, storable,
 };
 pub(crate) use self::{
     credentials::{add as add_credential, unrevoked},
-    phones::of_account as phones_of,
+    phones::delete_all as delete_phones,
     rows::{deleted_name, plan_deletion},
 };
 use crate::{
@@ -172,7 +172,7 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
         new.phones.is_empty(),
         new.by.at,
         new.emulator.map(EmulatorKind::as_str),
-        stored_limits(new.limits),
+        storable(new.limits).map(|limits| limits.templates),
     ];
     tx.execute(insert, &values).await?;
     if new.emulator.is_some() {

@@ -21,10 +21,12 @@ impl Store {
         limit: usize,
     ) -> Result<Feed, StoreError> {
         let path = ReadPath::Account(ReadKind::Feed, account);
-        let values = values![account, Value::bound(after.unwrap_or(0)), Value::size(limit)];
+        // The row of the account is one with an event.
+        let size = Value::size(limit.max(1));
+        let values = values![account, Value::bound(after.unwrap_or(0)), size];
         let rows = self.read("events", path, page(self.dialect()), values, page_row).await?;
         let newest = rows.first().map_or(0, |(newest, _)| *newest);
-        let events = rows.into_iter().filter_map(|(_, event)| event).collect();
+        let events = rows.into_iter().filter_map(|(_, event)| event).take(limit).collect();
         Ok(feed(after, events, newest))
     }
 

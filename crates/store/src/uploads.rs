@@ -176,7 +176,9 @@ struct Append {
 /// Appends a part. Refuses it if the remaining bytes would exceed the announced length.
 async fn append(tx: &mut Tx<'_>, appended: &Append) -> Result<AppendOutcome, StoreError> {
     let Append { account, ref id, ref part, at } = *appended;
-    tx.lock(account).await?;
+    if !tx.lock(account).await? {
+        return Ok(AppendOutcome::NoUpload);
+    }
     let found = tx
         .query_one(FIND, &values![id, account, unfinished_cutoff(at)], |row| {
             Ok((StoredUpload::read(row)?, row.number("media_bytes")?))

@@ -49,7 +49,7 @@ impl Store {
 
     /// The endpoints of an account, oldest first.
     pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
-        let statement = select("", "WHERE account_id = $1 ORDER BY id");
+        let statement = select("", "WHERE w.account_id = $1 ORDER BY w.id");
         self.read("webhooks", ReadPath::Point, statement, values![account], webhook).await
     }
 
@@ -59,7 +59,7 @@ impl Store {
         account: AccountId,
         id: WebhookId,
     ) -> Result<Option<Webhook>, StoreError> {
-        let statement = select("", "WHERE id = $1 AND account_id = $2");
+        let statement = select("", "WHERE w.id = $1 AND w.account_id = $2");
         self.read_one("webhook", ReadPath::Point, statement, values![id, account], webhook).await
     }
 
@@ -164,14 +164,14 @@ pub(crate) async fn locked(
     key: WebhookKey,
 ) -> Result<Option<Webhook>, StoreError> {
     let lock = tx.dialect().either("", " FOR NO KEY UPDATE OF w");
-    let statement = select("", &format!("WHERE id = $1 AND account_id = $2{lock}"));
+    let statement = select("", &format!("WHERE w.id = $1 AND w.account_id = $2{lock}"));
     tx.query_one(&statement, &values![key.id, key.account], webhook).await
 }
 
 /// An endpoint of any account, which can be changed but not deleted until the transaction ends.
 pub(crate) async fn kept(tx: &mut Tx<'_>, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
     let lock = tx.dialect().either("", " FOR KEY SHARE OF w");
-    tx.query_one(&select("", &format!("WHERE id = $1{lock}")), &values![id], webhook).await
+    tx.query_one(&select("", &format!("WHERE w.id = $1{lock}")), &values![id], webhook).await
 }
 
 async fn apply(

@@ -103,12 +103,15 @@ fn owner(row: &Row<'_>) -> Result<AccountId, StoreError> {
     row.account_id("account_id")
 }
 
-/// The phone numbers of an account.
-pub(crate) async fn of_account(
+/// Frees the phone numbers of an account that is being deleted; returns them.
+pub(crate) async fn delete_all(
     tx: &mut Tx<'_>,
     account: AccountId,
 ) -> Result<Vec<String>, StoreError> {
-    tx.query(OF_ACCOUNT, &values![account], phone).await
+    let delete = "DELETE FROM phone WHERE account_id = $1 RETURNING id";
+    let mut deleted = tx.query(delete, &values![account], phone).await?;
+    deleted.sort_unstable();
+    Ok(deleted)
 }
 
 /// Those of these phone numbers that an account owns.
@@ -148,9 +151,13 @@ async fn add(tx: &mut Tx<'_>, new: &NewPhone) -> Result<AddPhoneOutcome, StoreEr
             return Ok(refusal);
         }
     }
-    let insert = "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
-                  WHERE id = $2 AND deleted_at IS NULL ON CONFLICT (id) DO NOTHING";
-    if tx.execute(insert, &values![phone, account, by.at]).await? > 0 {
+    // An account that is being deleted is waited for, so that it owns no number afterwards.
+    let insert = format!(
+        "INSERT INTO phone (id, account_id, created_at) SELECT $1, id, $3 FROM account \
+         WHERE id = $2 AND deleted_at IS NULL{} ON CONFLICT (id) DO NOTHING",
+        tx.dialect().either("", " FOR SHARE")
+    );
+    if tx.execute(&insert, &values![phone, account, by.at]).await? > 0 {
         tx.audit(account, AuditedChange::PhoneAdded(phone), by)?;
         return Ok(AddPhoneOutcome::Added);
     }

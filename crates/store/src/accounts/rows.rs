@@ -156,12 +156,15 @@ impl Setting {
                 Vec::from(values![id]),
                 AuditedChange::AccountEnabled,
             ),
-            Self::Limits(limits) => (
-                account.limits == limits,
-                "UPDATE account SET template_limit = $2 WHERE id = $1",
-                Vec::from(values![id, stored_limits(limits)]),
-                AuditedChange::LimitsChanged { from: account.limits, to: limits },
-            ),
+            Self::Limits(limits) => {
+                let limits = storable(limits);
+                (
+                    account.limits == limits,
+                    "UPDATE account SET template_limit = $2 WHERE id = $1",
+                    Vec::from(values![id, limits.map(|limits| limits.templates)]),
+                    AuditedChange::LimitsChanged { from: account.limits, to: limits },
+                )
+            }
             Self::Quotas(quotas) => (
                 account.quotas == quotas,
                 "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
@@ -179,9 +182,10 @@ impl Setting {
     }
 }
 
-/// The limits as they are stored. The column of PostgreSQL takes no larger number.
-pub(crate) fn stored_limits(limits: Option<AccountLimits>) -> Option<u32> {
-    limits.map(|limits| limits.templates.min(i32::MAX.unsigned_abs()))
+/// The limits that are stored. The column of PostgreSQL takes no larger number.
+pub(crate) fn storable(limits: Option<AccountLimits>) -> Option<AccountLimits> {
+    let templates = |limits: AccountLimits| limits.templates.min(i32::MAX.unsigned_abs());
+    limits.map(|limits| AccountLimits { templates: templates(limits) })
 }
 
 /// The outcome of adding a phone number that has an owner.

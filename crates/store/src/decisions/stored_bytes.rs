@@ -60,6 +60,11 @@ impl StoredBytes {
         (used > max).then_some((used, max))
     }
 
+    /// Takes the limit of a row that was read later.
+    pub(crate) fn set_max_of(&mut self, later: &Self) {
+        self.max = later.max;
+    }
+
     /// Counts a change.
     pub(crate) fn add(&mut self, change: i64) {
         self.total += change;

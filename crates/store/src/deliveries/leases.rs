@@ -28,8 +28,8 @@ use crate::{
 };
 
 /// The state of the account, and the end of the lease that probes the endpoint while it is down.
-const MORE: &str = ", last_seq, account_disabled_at IS NOT NULL AS is_account_disabled, \
-     emulator IS NOT NULL AS is_emulator, CASE WHEN failures >= $3 THEN \
+const MORE: &str = ", a.last_seq, a.disabled_at IS NOT NULL AS is_account_disabled, \
+     a.emulator IS NOT NULL AS is_emulator, CASE WHEN w.failures >= $3 THEN \
      (SELECT max(d.leased_until) FROM delivery d WHERE d.webhook_id = w.id AND d.due_at <= $2 \
      AND d.leased_until > $2) END AS probed_until";
 

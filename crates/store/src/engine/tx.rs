@@ -11,8 +11,9 @@ use crate::{Author, StoreError, decisions::audit::AuditedChange, stored_row::Row
 /// An open transaction. A body can run more than once, because engines repeat work after a conflict or
 /// a failure, but at most one run is committed.
 ///
-/// A body locks in this order: the credentials, accounts by id, the connection to a provider. On
-/// SQLite a lock is nothing, because one thread executes all writes.
+/// A body locks in this order: the credentials, endpoints by id, each with its status cursor, accounts by
+/// id, the clock of an emulator or the connection to a provider. The audit feed is locked last, with the
+/// commit. On SQLite a lock is nothing, because one thread executes all writes.
 pub(crate) struct Tx<'t>(&'t mut (dyn EngineTx + 'static));
 
 /// Takes the rows of a statement, until it needs no more of them.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A parameter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value<'v> {
     Null,
     Bool(bool),

@@ -74,12 +74,19 @@ pub(super) struct Transaction {
     /// Whether `BEGIN` was sent. The first read of a body is sent with it.
     has_begun: bool,
     accounts: HashMap<AccountId, LockedAccount>,
-    /// The rows of announced reads that the body has not run yet, by statement.
-    read_ahead: Vec<(String, Vec<Row>)>,
+    /// The rows of announced reads that the body has not run yet.
+    read_ahead: Vec<ReadAhead>,
     /// Writes that are sent with the commit.
     deferred: Vec<DeferredWrite>,
     audit: PendingEntries,
     is_rollback_only: bool,
+}
+
+/// What an announced read has returned.
+struct ReadAhead {
+    statement: String,
+    values: Vec<Value<'static>>,
+    rows: Vec<Row>,
 }
 
 /// The state of an account whose row the transaction has locked.
@@ -158,7 +165,12 @@ impl Transaction {
         } else {
             self.begin_with(&queries).await??
         };
-        self.read_ahead = reads.iter().map(|read| read.statement.to_owned()).zip(rows).collect();
+        let announced = reads.iter().zip(rows).map(|(read, rows)| ReadAhead {
+            statement: read.statement.to_owned(),
+            values: read.values.iter().cloned().map(Value::into_owned).collect(),
+            rows,
+        });
+        self.read_ahead = announced.collect();
         Ok(())
     }
 
@@ -169,8 +181,9 @@ impl Transaction {
         statement: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        if let Some(read) = self.read_ahead.iter().position(|(known, _)| known == statement) {
-            return Ok(self.read_ahead.swap_remove(read).1);
+        let is_this = |read: &ReadAhead| read.statement == statement && read.values == values;
+        if let Some(read) = self.read_ahead.iter().position(is_this) {
+            return Ok(self.read_ahead.swap_remove(read).rows);
         }
         let values = bound(values);
         if !self.has_begun && statement.starts_with("SELECT") {
@@ -187,6 +200,8 @@ impl Transaction {
         statement: &str,
         values: &[Value<'_>],
     ) -> Result<u64, StoreError> {
+        // It may change what they have read.
+        self.read_ahead.clear();
         self.ensure_begun().await?;
         self.execute(statement, &bound(values)).await
     }

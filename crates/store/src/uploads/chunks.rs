@@ -1,7 +1,5 @@
 //! The bytes of uploads. They are stored in chunks, each with its place in the file.
 
-use std::borrow::Cow;
-
 use super::decisions::{Part, extended_below};
 use crate::{
     StoreError,
@@ -34,21 +32,21 @@ pub(super) async fn write(tx: &mut Tx<'_>, upload: i64, part: &Part) -> Result<(
         is_intact(tx.dialect())
     );
     let values = values![upload, Value::size(extended_below(part.bytes.len()))];
-    let (place, bytes) = match tx.query_one(&short, &values, chunk).await? {
-        Some((place, mut bytes)) => {
-            bytes.extend(&part.bytes);
-            (place, Cow::Owned(bytes))
-        }
-        None => (part.offset, Cow::Borrowed(&*part.bytes)),
-    };
-    let write = tx.dialect().either(
+    if let Some((place, mut bytes)) = tx.query_one(&short, &values, chunk).await? {
+        bytes.extend(&part.bytes);
+        let update = tx.dialect().either(
+            "UPDATE upload_chunk SET bytes = $3, checksum = row_checksum($1, $2, $3) \
+             WHERE upload = $1 AND place = $2",
+            "UPDATE upload_chunk SET bytes = $3 WHERE upload = $1 AND place = $2",
+        );
+        return tx.defer(update, &values![upload, place, bytes]);
+    }
+    let insert = tx.dialect().either(
         "INSERT INTO upload_chunk (upload, place, bytes, checksum) \
-         VALUES ($1, $2, $3, row_checksum($1, $2, $3)) ON CONFLICT (upload, place) DO UPDATE \
-         SET bytes = excluded.bytes, checksum = excluded.checksum",
-        "INSERT INTO upload_chunk (upload, place, bytes) VALUES ($1, $2, $3) \
-         ON CONFLICT (upload, place) DO UPDATE SET bytes = excluded.bytes",
+         VALUES ($1, $2, $3, row_checksum($1, $2, $3))",
+        "INSERT INTO upload_chunk (upload, place, bytes) VALUES ($1, $2, $3)",
     );
-    tx.defer(write, &[upload.into(), place.into(), Value::Blob(bytes)])
+    tx.defer(insert, &values![upload, part.offset, &*part.bytes])
 }
 
 /// The first bytes of an upload, as many as its type is detected from: those stored, then these.

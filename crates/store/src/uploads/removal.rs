@@ -84,14 +84,19 @@ pub(crate) async fn delete_expired(
     let mut files = engine::fetch(engine, expired(engine.dialect(), reason.cutoffs())).await?;
     let mut deleted = 0;
     for _ in 0..MAX_WRITES {
-        let Some(&(account, upload)) = files.last() else { break };
+        let Some((account, upload)) = files.pop() else { break };
         let file = UnwantedFile { account, upload, reason };
         let write = Write::new(file, |file, tx| Box::pin(remove(tx, *file)));
-        let removal = engine::run(engine, write).await?;
-        if removal != Removal::Partial {
-            files.pop();
+        match engine::run(engine, write).await {
+            Ok(Removal::Partial) => files.push((account, upload)),
+            Ok(Removal::Complete) => deleted += 1,
+            Ok(Removal::None) => {}
+            // A damaged file must not keep the others from expiring.
+            Err(StoreError::Damaged(cause)) => {
+                tracing::error!(%account, upload, %cause, "an expired file cannot be deleted");
+            }
+            Err(error) => return Err(error),
         }
-        deleted += usize::from(removal == Removal::Complete);
     }
     Ok(deleted)
 }

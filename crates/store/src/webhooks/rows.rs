@@ -10,19 +10,33 @@ use crate::{
     stored_row::{Row, StoredRow as _},
 };
 
-/// The columns of an endpoint's own row. They are listed by name, here as everywhere: a newer release
-/// may add columns while this one is running.
-pub(crate) const COLUMNS: &str = "id, account_id, url, events, format, subscribed, secret, \
-     former_secret, former_until, cursor, failures, failing_since, failed_at, resting_until, \
-     disabled_at, disabled_because, created_at, updated_at";
+/// The columns of an endpoint's own row, each after a prefix. They are listed by name, and in a join with
+/// their table, here as everywhere: a newer release may add columns while this one is running.
+macro_rules! columns {
+    ($prefix:literal) => {
+        concat!(
+            columns!($prefix, id account_id url events format subscribed secret former_secret),
+            columns!($prefix, former_until cursor failures failing_since failed_at resting_until),
+            columns!($prefix, disabled_at disabled_because created_at),
+            $prefix,
+            "updated_at"
+        )
+    };
+    ($prefix:literal, $($column:ident)+) => {
+        concat!($($prefix, stringify!($column), ", "),+)
+    };
+}
+
+/// The columns of an endpoint's own row.
+pub(crate) const COLUMNS: &str = columns!("");
 
 /// Selects endpoints (`w`) with the number of events after their cursors, and with `more` columns: of
 /// the account (`a`), or of what `rest` joins.
 pub(crate) fn select(more: &str, rest: &str) -> String {
     format!(
-        "SELECT {COLUMNS}, CASE WHEN last_seq > cursor THEN last_seq - cursor ELSE 0 END \
-         AS behind{more} FROM webhook w JOIN (SELECT id AS owner, last_seq, \
-         disabled_at AS account_disabled_at, emulator FROM account) a ON owner = account_id {rest}"
+        "SELECT {}, CASE WHEN a.last_seq > w.cursor THEN a.last_seq - w.cursor ELSE 0 END \
+         AS behind{more} FROM webhook w JOIN account a ON a.id = w.account_id {rest}",
+        columns!("w.")
     )
 }
 

@@ -225,3 +225,13 @@ async fn only_edits_of_approved_templates_of_limited_accounts_count(store: &Shar
     done(edit_at(store, free, id, 12).await);
     assert_eq!(edit_at(store, free, id, 13).await, ChangeOutcome::Limited(Limit::EditsPerDay));
 }
+
+#[on_both_databases]
+async fn a_limit_that_is_set_again_changes_nothing(store: &Shared) {
+    // It is stored as the largest number that fits.
+    let account = limited(store, "a", u32::MAX).await;
+    let (epoch, by) = (store.credential_epoch().await.unwrap(), Author::operator(noon(1)));
+    let limits = Some(AccountLimits { templates: u32::MAX });
+    assert!(store.set_account_limits(account, limits, by).await.unwrap());
+    assert_eq!(store.credential_epoch().await.unwrap(), epoch);
+}

@@ -155,6 +155,17 @@ async fn columns_added_by_a_newer_release_do_not_break_a_running_store() {
                EXECUTE 'ALTER TABLE ' || found || ' ADD COLUMN newer TEXT'; \
                END LOOP; END $$";
     client(&address).await.batch_execute(add).await.unwrap();
+    // Columns that another table of a join has already.
+    let add = "DO $$ DECLARE found name; BEGIN FOR found IN SELECT attname FROM pg_attribute \
+               WHERE attrelid = 'webhook'::regclass AND attnum > 0 EXCEPT SELECT attname \
+               FROM pg_attribute WHERE attrelid = 'delivery'::regclass LOOP \
+               EXECUTE 'ALTER TABLE delivery ADD COLUMN ' || quote_ident(found) || ' TEXT'; \
+               END LOOP; FOR found IN SELECT attname FROM pg_attribute \
+               WHERE attrelid = 'account'::regclass AND attnum > 0 EXCEPT SELECT attname \
+               FROM pg_attribute WHERE attrelid = 'webhook'::regclass LOOP \
+               EXECUTE 'ALTER TABLE webhook ADD COLUMN ' || quote_ident(found) || ' TEXT'; \
+               END LOOP; END $$";
+    client(&address).await.batch_execute(add).await.unwrap();
     for round in 0..8 {
         exercise(&store, &format!("after{round}")).await;
     }

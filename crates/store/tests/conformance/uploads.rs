@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use galley_domain::id::AccountId;
 use galley_store::{
-    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
-    MEDIA_READ_BYTES, Media, NewUpload, RetentionCursor, UPLOAD_CHUNK_BYTES, Upload,
+    AppendOutcome, Author, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES,
+    MEDIA_QUOTA_UNIT_BYTES, MEDIA_READ_BYTES, Media, NewUpload, RetentionCursor,
+    UPLOAD_CHUNK_BYTES, Upload,
 };
 use galley_test_macros::on_both_databases;
 
@@ -307,6 +308,16 @@ async fn an_unfinished_upload_expires_after_a_day(store: &Shared) {
     assert!(at("done", 100 * DAY).await.unwrap().is_some());
     assert!(bytes_of(store, "4::done").await == file);
     assert_integrity(store).await;
+}
+
+#[on_both_databases]
+async fn an_upload_of_a_deleted_account_receives_nothing(store: &Shared) {
+    let account = account(store, "a").await;
+    begin(store, upload(account, "u1", 4)).await;
+    let by = Author::operator(noon(0));
+    assert!(store.set_account_disabled(account, true, by).await.unwrap());
+    store.delete_account(account, by).await.unwrap();
+    assert_eq!(append(store, account, "u1", 0, b"file").await, AppendOutcome::NoUpload);
 }
 
 #[on_both_databases]

@@ -240,12 +240,13 @@ impl Batch {
         Ok(())
     }
 
-    /// Applies changed limits of the account, or its deletion, to the later writes of this transaction.
+    /// Applies changed limits and quotas of the account, or its deletion, to the later writes of this transaction.
     pub(crate) fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
         let changed = read_account(&self.connection, account)?;
         if let (Some(snapshot), Some(changed)) = (self.find_account(account)?, changed) {
             snapshot.limits = changed.limits;
             snapshot.is_deleted = changed.is_deleted;
+            snapshot.stored_bytes.set_max_of(&changed.stored_bytes);
         }
         Ok(())
     }
