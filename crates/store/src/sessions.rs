@@ -9,7 +9,7 @@ use crate::{
     AddCredentialOutcome, Author, NewConsoleLink, NewSession, RedeemLinkOutcome, SecretHash,
     Session, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
-    engine::{Read, ReadPath, Select, Tx, Write, values},
+    engine::{Read, ReadPath, Select, Tx, Value, Write, values},
 };
 
 impl Store {
@@ -91,23 +91,45 @@ struct Redemption {
     at: Timestamp,
 }
 
-/// Starts a session, and ends the oldest ones of its token beyond the maximum.
+/// Starts a session, and ends the oldest ones of its token beyond the maximum. Sessions of one token
+/// start one after the other.
 async fn start(tx: &mut Tx<'_>, new: &NewSession) -> Result<(), StoreError> {
-    let surplus = "DELETE FROM console_session WHERE hash IN (SELECT hash FROM console_session \
-                   WHERE credential_id = $1 ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2)";
-    tx.execute(surplus, &values![new.credential.0, KEPT_SESSIONS]).await?;
+    let token = format!("SELECT 1 FROM credential WHERE id = $1{}", tx.dialect().for_update());
+    tx.exists(&token, &values![new.credential.0]).await?;
+    let surplus = "SELECT hash FROM console_session WHERE credential_id = $1 \
+                   ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2";
+    delete_sessions(tx, surplus, &values![new.credential.0, KEPT_SESSIONS]).await?;
+    insert(tx, new)
+}
+
+fn insert(tx: &mut Tx<'_>, new: &NewSession) -> Result<(), StoreError> {
     let insert = "INSERT INTO console_session (hash, credential_id, created_at, last_seen_at, \
                   expires_at) VALUES ($1, $2, $3, $3, $4)";
     tx.defer(insert, &values![new.hash, new.credential.0, new.at, new.expires_at])
 }
 
+/// Deletes the sessions whose hashes a statement finds. All transactions lock sessions in the order of
+/// their hashes, so that they never wait for each other in a circle.
+async fn delete_sessions(
+    tx: &mut Tx<'_>,
+    hashes: &str,
+    values: &[Value<'_>],
+) -> Result<(), StoreError> {
+    let delete = format!(
+        "DELETE FROM console_session WHERE hash IN (SELECT hash FROM console_session \
+         WHERE hash IN ({hashes}) ORDER BY hash{})",
+        tx.dialect().for_update()
+    );
+    tx.execute(&delete, values).await.map(drop)
+}
+
 async fn record_use(tx: &mut Tx<'_>, uses: &[(SecretHash, Timestamp)]) -> Result<(), StoreError> {
-    // Two instances never wait for each other in a circle, because each locks the credentials.
-    tx.lock_credentials().await?;
-    for (hash, at) in uses {
+    let mut in_order = uses.to_vec();
+    in_order.sort_unstable_by_key(|(hash, _)| hash.0);
+    for (hash, at) in in_order {
         let update =
             "UPDATE console_session SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2";
-        tx.defer(update, &values![*hash, *at])?;
+        tx.defer(update, &values![hash, at])?;
     }
     Ok(())
 }
@@ -156,7 +178,7 @@ async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOu
     let added = accounts::add_credential(tx, account.id, &planned, by).await?;
     let AddCredentialOutcome::Added(id) = added else { return Ok(RedeemLinkOutcome::Invalid) };
     tx.execute("DELETE FROM console_link WHERE hash = $1", &values![link]).await?;
-    start(tx, &NewSession::new(session, id, planned.expires_at, at)).await?;
+    insert(tx, &NewSession::new(session, id, planned.expires_at, at))?;
     Ok(RedeemLinkOutcome::Redeemed(id))
 }
 
@@ -175,7 +197,7 @@ pub(crate) fn deletion(at: Timestamp) -> Write<Timestamp, ()> {
 }
 
 async fn delete_expired(tx: &mut Tx<'_>, at: Timestamp) -> Result<(), StoreError> {
-    let sessions = "DELETE FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2";
-    tx.execute(sessions, &values![at, idle_cutoff(at)]).await?;
+    let sessions = "SELECT hash FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2";
+    delete_sessions(tx, sessions, &values![at, idle_cutoff(at)]).await?;
     tx.execute("DELETE FROM console_link WHERE expires_at <= $1", &values![at]).await.map(drop)
 }

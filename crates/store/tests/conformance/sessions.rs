@@ -2,6 +2,9 @@
 
 mod four_eyes;
 
+#[cfg(feature = "postgres-suite")]
+use std::sync::Arc;
+
 use galley_domain::{
     account::Scopes,
     id::AccountId,
@@ -13,8 +16,15 @@ use galley_store::{
     NewTemplate, RedeemLinkOutcome, RetentionCursor, SecretHash, Session, TemplateChange,
 };
 use galley_test_macros::on_both_databases;
+#[cfg(feature = "postgres-suite")]
+use tokio::task::JoinSet;
 
 use super::fixture::{ACTOR, Shared, account, change, create, new, noon, secret};
+#[cfg(feature = "postgres-suite")]
+use super::{
+    fixture::{client, fresh_database, open_postgres},
+    one_database::database_name,
+};
 
 const HOUR: i64 = 3_600_000;
 
@@ -92,6 +102,32 @@ async fn a_token_has_a_maximum_number_of_sessions(store: &Shared) {
     for hash in sessions[1..].iter().chain([&others]) {
         assert!(session(store, *hash, 99).await.is_some());
     }
+}
+
+/// The server looks for circles so late that a transaction in one would end with an error.
+#[cfg(feature = "postgres-suite")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_one_token_never_wait_for_each_other_in_a_circle() {
+    let address = fresh_database().await;
+    let late = format!("ALTER DATABASE {} SET deadlock_timeout = '1h'", database_name(&address));
+    client(&address).await.batch_execute(&late).await.unwrap();
+    let store = open_postgres(&address).await;
+    let mine = account(&store, "mine").await;
+    let credential = token(&store, mine, "t").await;
+    let mut browsers = JoinSet::new();
+    for browser in 0..8 {
+        let store = Arc::clone(&store);
+        browsers.spawn(async move {
+            let mut before = SecretHash::of("none");
+            for at in 0..150 {
+                let started = start(&store, credential, &format!("{browser} {at}"), at).await;
+                let uses = [before, started].map(|hash| (hash, noon(at + 1)));
+                store.record_session_use(uses.to_vec()).await.unwrap();
+                before = started;
+            }
+        });
+    }
+    browsers.join_all().await;
 }
 
 #[on_both_databases]
