@@ -2,16 +2,12 @@
 //! backend loads the rows, calls the decision, and writes its result.
 
 pub(crate) mod audit;
-pub(crate) mod changes;
 pub(crate) mod create;
-pub(crate) mod emulator;
-pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod page_size;
 pub(crate) mod search_index;
 pub(crate) mod search_terms;
 pub(crate) mod statistics;
 pub(crate) mod stored_bytes;
-pub(crate) mod template_state;
 pub(crate) mod upsert;
 pub(crate) mod versions;

@@ -4,6 +4,7 @@
 //! A body locks a clock after the account, if it locks both.
 
 mod app;
+mod decisions;
 mod faults;
 mod messages;
 mod script;
@@ -15,8 +16,10 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use self::decisions::clock;
 pub use self::script::MAX_STEPS_PER_TRANSACTION;
 pub(crate) use self::{
+    decisions::{Emulation, MessageCounter, sent, stored_callback_data},
     messages::delete_expired_messages,
     script::{
         apply_due_of, emulation, finish_deletion, finish_edit, locked_name, run_first_script,
@@ -24,7 +27,6 @@ pub(crate) use self::{
 };
 use crate::{
     ChangeClockOutcome, EmulatorWork, Store, StoreError,
-    decisions::emulator::clock,
     engine::{Dialect, ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,
 };

@@ -1,10 +1,13 @@
 //! Reads events. The changes that they describe append them, in the same transaction.
 
+mod decisions;
+
 use galley_domain::id::AccountId;
 
+use self::decisions::feed;
+pub(crate) use self::decisions::{NewEvent, created_event, event};
 use crate::{
     Event, EventNotifier, Feed, ReadKind, Store, StoreError,
-    decisions::events::{event, feed},
     encoding::key,
     engine::{Dialect, ReadPath, Value, values},
     row_checksum::{event_checksum, template_checksum},

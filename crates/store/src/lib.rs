@@ -6,6 +6,7 @@ mod account_deletion;
 mod accounts;
 mod activity;
 mod audit;
+mod changes;
 mod clock_guard;
 mod copy_phase;
 mod decisions;
@@ -32,6 +33,7 @@ mod sessions;
 pub mod sqlite;
 mod store;
 mod stored_row;
+mod template_rows;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(test)]

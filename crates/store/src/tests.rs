@@ -14,8 +14,9 @@ use jiff::Timestamp;
 
 use crate::{
     Actor, Author, CreateAccountOutcome, CreateOutcome, NewAccount, NewTemplate, Store, StoreError,
-    decisions::create::{created, created_event},
+    decisions::create::created,
     engine::{Dialect, Tx, values},
+    events::created_event,
     sqlite::{SqliteOptions, SqliteStore},
     stored_row::StoredRow as _,
 };

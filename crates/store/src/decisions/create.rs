@@ -5,10 +5,9 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
-    template::lifecycle::{EventType, State},
+    template::lifecycle::State,
 };
 
-use super::events::NewEvent;
 use crate::{
     CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate, StoreError,
     stored_row::StoredRow,
@@ -56,24 +55,6 @@ pub(crate) fn category_refusal(
 /// The template as the create reports it.
 pub(crate) fn created(new: &NewTemplate, id: TemplateId, state: &State) -> CreatedTemplate {
     CreatedTemplate { id, status: state.status(), category: new.template.category() }
-}
-
-/// The event of a create.
-pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> NewEvent<'static> {
-    NewEvent {
-        account: new.account,
-        kind: EventType::Created,
-        template: created.id,
-        version: 1,
-        at: new.at,
-        // No webhook tells of a template that waits for its review.
-        emulated_at: None,
-        actor: new.actor,
-        category: created.category,
-        status: created.status,
-        reason: None,
-        trace: new.trace,
-    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use galley_domain::rulebook::Category;
 
-use super::changes::VersionAuthor;
-use crate::{Actor, Decision, StoreError, Version, VersionSummary, stored_row::StoredRow};
+use crate::{
+    Actor, Decision, StoreError, Version, VersionSummary, changes::VersionAuthor,
+    stored_row::StoredRow,
+};
 
 /// The columns of a summary that a version with content does not have.
 macro_rules! actor_names {

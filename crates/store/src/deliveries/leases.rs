@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     DeliveryLease, DueDelivery, Event, StoreError, Version, Webhook,
-    decisions::events::event as decode_event,
     encoding::{key, millis},
     engine::{AnnouncedRead, Tx, Value, values},
     events,
@@ -247,7 +246,7 @@ async fn payload(
     webhook: &Webhook,
     event: AnnouncedRead<'_>,
 ) -> Result<Payload, StoreError> {
-    let Some(event) = tx.query_one(event.statement, event.values, |row| decode_event(row)).await?
+    let Some(event) = tx.query_one(event.statement, event.values, |row| events::event(row)).await?
     else {
         return Ok(None);
     };

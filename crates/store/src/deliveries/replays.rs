@@ -5,7 +5,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::decisions::{replay_refusal, replayed_template, rewind};
 use crate::{
     Replay, ReplayOutcome, StoreError, Webhook, WebhookKey,
-    decisions::events::event,
     engine::{Dialect, Tx, values},
     events,
     stored_row::{Row, StoredRow as _},
@@ -92,7 +91,7 @@ async fn replay_one(
 ) -> Result<ReplayOutcome, StoreError> {
     let account = webhook.account;
     let find = events::one(tx.dialect());
-    let found = tx.query_one(&find, &values![account, seq], |row| event(row)).await?;
+    let found = tx.query_one(&find, &values![account, seq], |row| events::event(row)).await?;
     let Some(event) = found else {
         return Ok(replay_refusal(seq, oldest_event(tx, account).await?));
     };

@@ -2,10 +2,9 @@
 
 use galley_domain::id::AccountId;
 
-use super::{Setting, set};
+use super::{Setting, decisions::app, set};
 use crate::{
     EmulatedApp, Store, StoreError, StoredSecret,
-    decisions::emulator::app,
     engine::{ReadPath, values},
 };
 

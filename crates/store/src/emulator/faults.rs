@@ -6,10 +6,12 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::lock;
+use super::{
+    decisions::{self, FaultDecision, fault},
+    lock,
+};
 use crate::{
     CreateFaultOutcome, Store, StoreError, StoredFault,
-    decisions::emulator::{self, FaultDecision, fault},
     encoding::millis,
     engine::{ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,
@@ -133,7 +135,7 @@ async fn decide(
 ) -> Result<Option<FaultEffect>, StoreError> {
     lock_clock(tx, account).await?;
     let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
-    let FaultDecision { effect, counted } = emulator::decide(stored, call, name);
+    let FaultDecision { effect, counted } = decisions::decide(stored, call, name);
     if counted.is_empty() {
         // A commit would wait for the disk, although nothing has changed.
         return Ok(tx.refuse(effect));

@@ -3,9 +3,9 @@
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
+use super::decisions::{MESSAGE_COLUMNS, message, retention_cutoff};
 use crate::{
     MessageQuery, NewMessage, ReadKind, Store, StoreError, StoredMessage,
-    decisions::emulator::{MESSAGE_COLUMNS, message, retention_cutoff},
     engine::{self, Engine, Read, ReadPath, Select, Tx, Value, Write, values},
     stored_row::StoredRow as _,
 };

@@ -13,16 +13,17 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{CLOCK, Setting, set};
+use super::{
+    CLOCK, Setting,
+    decisions::{
+        self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, clock, name_lock,
+    },
+    set,
+};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, NewTemplate, Store, StoreError,
     TemplateChange,
-    decisions::{
-        changes::{Planned, done},
-        emulator::{
-            self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, clock, name_lock,
-        },
-    },
+    changes::{Planned, done},
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
 };
@@ -300,5 +301,5 @@ pub(crate) async fn locked_name(
         "SELECT until FROM name_lock WHERE account_id = $1 AND name = $2 AND language = $3";
     let values = values![new.account, new.template.name(), new.template.language()];
     let until = tx.query_one(select, &values, |row| row.timestamp("until")).await?;
-    Ok(until.and_then(|until| emulator::locked_name(emulation, until)))
+    Ok(until.and_then(|until| decisions::locked_name(emulation, until)))
 }

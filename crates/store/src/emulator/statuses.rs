@@ -3,13 +3,15 @@
 use galley_domain::id::WebhookId;
 use jiff::Timestamp;
 
-use super::lock;
+use super::{
+    decisions::{
+        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
+    },
+    lock,
+};
 use crate::{
     DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, Store, StoreError, Webhook,
     WebhookKey,
-    decisions::emulator::{
-        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
-    },
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},

@@ -10,9 +10,8 @@ use jiff::Timestamp;
 
 use crate::{
     ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    Version, Webhook,
-    decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
-    stored_row::Row,
+    Version, Webhook, changes::PlannedEdit, events::NewEvent, stored_row::Row,
+    template_rows::ChangedTemplate,
 };
 
 /// A query whose text and decoder depend on the engine.

@@ -10,7 +10,7 @@ use super::{
     pool::Values,
     transaction::Transaction,
 };
-pub(super) use crate::decisions::events::NewEvent;
+pub(super) use crate::events::NewEvent;
 use crate::{Actor, StoreError, TraceContext, UpstreamConnection, Webhook, encoding::origin};
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, \

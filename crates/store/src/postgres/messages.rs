@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub(super) use self::queue::MessageQueue;
 use crate::{
     NewMessage, StoreError, StoredMessage,
-    decisions::emulator::{MessageCounter, sent, stored_callback_data},
+    emulator::{MessageCounter, sent, stored_callback_data},
     postgres::{
         columns::{account_id, key, millis},
         pool::Values,

@@ -12,11 +12,12 @@ use super::transaction::Transaction;
 use crate::{
     ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
     Version, Webhook,
-    decisions::{
-        changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate, versions::version,
-    },
+    changes::PlannedEdit,
+    decisions::versions::version,
     encoding::LookupKeys,
     engine::{EngineQuery, SubjectsOfEngine},
+    events::NewEvent,
+    template_rows::ChangedTemplate,
 };
 
 #[async_trait]

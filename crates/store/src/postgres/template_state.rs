@@ -10,7 +10,7 @@ use super::{
     pool::Values,
     transaction::Transaction,
 };
-use crate::{Actor, StoreError, decisions::template_state::ChangedTemplate};
+use crate::{Actor, StoreError, template_rows::ChangedTemplate};
 
 /// Writes the row of a template after a change by the service.
 pub(super) async fn write(

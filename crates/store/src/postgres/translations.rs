@@ -13,8 +13,7 @@ use super::{
     transaction::Transaction,
 };
 use crate::{
-    LanguageSummary, ListQuery, StoreError, StoredTemplate, TranslationGroup,
-    decisions::changes::Siblings,
+    LanguageSummary, ListQuery, StoreError, StoredTemplate, TranslationGroup, changes::Siblings,
 };
 
 const MEMBERS: &str = concat!(

@@ -18,15 +18,15 @@ use super::{
 use crate::{
     CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
     decisions::{
-        create::{KeyOwner, category_refusal, created, created_event},
-        emulator::Emulation,
+        create::{KeyOwner, category_refusal, created},
         limits::RemainingQuota,
         stored_bytes::version_bytes,
         upsert::{self, Upsert, UpsertResult, plan},
     },
-    emulator,
+    emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
+    events::created_event,
     uploads, upstream,
 };
 

@@ -11,10 +11,8 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
-    decisions::{
-        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
-        versions::{actor_names, summary, version, version_author},
-    },
+    changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
+    decisions::versions::{actor_names, summary, version, version_author},
 };
 
 /// All versions of one template. `$content` is `content, `, or the names of actors: a list of versions does not

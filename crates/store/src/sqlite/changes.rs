@@ -26,13 +26,8 @@ use super::{
 use crate::{
     Actor, ChangeOutcome, ChangeStore, DeleteOutcome, NewTemplate, StoreError, StoredTemplate,
     TemplateChange, TraceContext, TranslationGroup, UpsertOutcome, audit,
-    decisions::{
-        changes::{
-            FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person,
-        },
-        emulator::Emulation,
-    },
-    emulator,
+    changes::{FourEyes, Initiator, Planned, PlannedEdit, done, plan, plan_edit, tokens_of_person},
+    emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
     limits,

@@ -13,7 +13,7 @@ use super::{
     columns::{actor_key, key, millis},
     writer::Batch,
 };
-pub(super) use crate::decisions::events::NewEvent;
+pub(super) use crate::events::NewEvent;
 use crate::{Actor, StoreError, UpstreamConnection, Webhook, encoding::origin};
 
 const APPEND: &str = "INSERT INTO event (account_id, seq, type, template_id, version, \

@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     NewMessage, StoreError, StoredMessage,
-    decisions::emulator::{MessageCounter, sent, stored_callback_data},
+    emulator::{MessageCounter, sent, stored_callback_data},
     sqlite::{
         columns::{key, millis},
         writer::Batch,

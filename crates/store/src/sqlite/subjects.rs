@@ -12,9 +12,11 @@ use super::writer::Batch;
 use crate::{
     ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
     Version, Webhook,
-    decisions::{changes::PlannedEdit, events::NewEvent, template_state::ChangedTemplate},
+    changes::PlannedEdit,
     encoding::LookupKeys,
     engine::{EngineQuery, SubjectsOfEngine},
+    events::NewEvent,
+    template_rows::ChangedTemplate,
 };
 
 #[async_trait]

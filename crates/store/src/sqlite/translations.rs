@@ -10,7 +10,7 @@ use super::{
     columns::{category as category_of, key, template_id},
     templates,
 };
-use crate::{StoreError, StoredTemplate, TranslationGroup, decisions::changes::Siblings};
+use crate::{StoreError, StoredTemplate, TranslationGroup, changes::Siblings};
 
 /// The ids of a group's templates, oldest first.
 pub(super) fn ids(

@@ -3,11 +3,8 @@
 use super::{changes, statements::ready, templates, writer::Batch};
 use crate::{
     NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
-    decisions::{
-        emulator::Emulation,
-        upsert::{Upsert, UpsertResult, created, edited, plan},
-    },
-    emulator,
+    decisions::upsert::{Upsert, UpsertResult, created, edited, plan},
+    emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
 };

@@ -10,10 +10,8 @@ use super::{
 };
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
-    decisions::{
-        changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
-        versions::{self as decode, actor_names},
-    },
+    changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
+    decisions::versions::{self as decode, actor_names},
     stored_row::{Row, StoredRow as _},
 };
 

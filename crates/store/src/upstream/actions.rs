@@ -13,7 +13,7 @@ use super::{mirror, observations::write_change, one, operations};
 use crate::{
     Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::changes::done,
+    changes::done,
     engine::{Tx, values},
     uploads,
 };

@@ -14,9 +14,10 @@ use super::decisions::{
 use super::mirror;
 use crate::{
     MirroredTemplate, StoreError,
-    decisions::create::{created, created_event},
+    decisions::create::created,
     encoding::unique_key_hash,
     engine::{Tx, values},
+    events::created_event,
     uploads,
 };
 

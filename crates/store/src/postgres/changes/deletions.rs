@@ -5,11 +5,8 @@ use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
 use super::{append_events, read_and_plan};
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, StoredTemplate, TemplateChange, TranslationGroup,
-    decisions::{
-        changes::{Initiator, Planned, deleted, done, plan_deletions},
-        emulator::Emulation,
-    },
-    emulator,
+    changes::{Initiator, Planned, deleted, done, plan_deletions},
+    emulator::{self, Emulation},
     engine::Tx,
     limits,
     postgres::{

@@ -8,11 +8,8 @@ use jiff::Timestamp;
 
 use crate::{
     ChangeOutcome, DeleteOutcome, StoreError, TemplateChange, TranslationGroup,
-    decisions::{
-        changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
-        emulator::Emulation,
-    },
-    emulator,
+    changes::{Initiator, Planned, deleted, done, plan, plan_deletions},
+    emulator::{self, Emulation},
     engine::Tx,
     limits,
     sqlite::statements::ready,

@@ -10,13 +10,13 @@ use super::name_conflict;
 use crate::{
     AccountLimits, CreateOutcome, Limit, NameConflict, NewTemplate, StoreError,
     decisions::{
-        create::{category_refusal, created, created_event},
-        emulator::Emulation,
+        create::{category_refusal, created},
         stored_bytes::version_bytes,
     },
-    emulator,
+    emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
+    events::created_event,
     sqlite::{
         buffered_index::Hash,
         checksum::{Checksum, integer},

@@ -39,7 +39,7 @@ use crate::records::KeptSamples;
 use crate::{
     Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
     ToRead, TranslationGroup,
-    decisions::template_state::{ChangedTemplate, NewDecision},
+    template_rows::{ChangedTemplate, NewDecision},
 };
 
 /// Where an observation comes from.

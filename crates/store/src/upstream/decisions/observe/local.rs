@@ -14,10 +14,8 @@ use jiff::Timestamp;
 
 use crate::{
     Actor, EndReason, EndedApproval, MirroredTemplate, StoredTemplate, TemplateChange,
-    decisions::{
-        events::NewEvent,
-        template_state::{ChangedTemplate, ChangedText, NewDecision},
-    },
+    events::NewEvent,
+    template_rows::{ChangedTemplate, ChangedText, NewDecision},
 };
 
 /// A change of the account's template, with its events.

@@ -8,8 +8,11 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{super::emulator::Emulation, Planned, plan};
-use crate::{Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange, TraceContext};
+use super::{Planned, plan};
+use crate::{
+    Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange, TraceContext,
+    emulator::Emulation,
+};
 
 /// The account and actor that delete several templates, and when.
 #[derive(Clone, Copy)]

@@ -20,11 +20,9 @@ use jiff::Timestamp;
 use super::Emulation;
 use crate::{
     Actor, CreateOutcome, CreatedTemplate, NewTemplate, StoreError, StoredTemplate,
-    decisions::{
-        events::NewEvent,
-        template_state::{ChangedTemplate, ChangedText, NewDecision},
-    },
+    events::NewEvent,
     stored_row::{Row, StoredRow as _},
+    template_rows::{ChangedTemplate, ChangedText, NewDecision},
 };
 
 /// The script of a new version.

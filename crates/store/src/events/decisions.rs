@@ -8,8 +8,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Actor, Event, EventSubject, Feed, StoreError, TraceContext, row_checksum::damaged,
-    stored_row::StoredRow,
+    Actor, CreatedTemplate, Event, EventSubject, Feed, NewTemplate, StoreError, TraceContext,
+    row_checksum::damaged, stored_row::StoredRow,
 };
 
 /// A template event to append. Its sequence number is assigned then.
@@ -26,6 +26,24 @@ pub(crate) struct NewEvent<'a> {
     pub(crate) status: Status,
     pub(crate) reason: Option<&'a str>,
     pub(crate) trace: Option<TraceContext>,
+}
+
+/// The event of a create.
+pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> NewEvent<'static> {
+    NewEvent {
+        account: new.account,
+        kind: EventType::Created,
+        template: created.id,
+        version: 1,
+        at: new.at,
+        // No webhook tells of a template that waits for its review.
+        emulated_at: None,
+        actor: new.actor,
+        category: created.category,
+        status: created.status,
+        reason: None,
+        trace: new.trace,
+    }
 }
 
 /// Decides what a reader with a cursor gets. `events` are the stored events after the cursor, and

@@ -25,8 +25,10 @@ pub(crate) use self::{
         ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, accepted_edit, plan_edit,
     },
 };
-use super::{emulator::Emulation, events::NewEvent};
-use crate::{Actor, ChangeOutcome, CredentialId, StoredTemplate, TemplateChange};
+use crate::{
+    Actor, ChangeOutcome, CredentialId, StoredTemplate, TemplateChange, emulator::Emulation,
+    events::NewEvent,
+};
 
 /// A change that the state of the template allows.
 pub(crate) struct Planned {
