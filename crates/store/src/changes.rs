@@ -1,8 +1,229 @@
-//! Edits, reviews and deletions of templates.
+//! Edits, reviews and deletions of templates. Each locks the account, reads the template, calls the
+//! decision, and writes the plan.
 
 mod decisions;
+mod deletions;
+mod four_eyes;
 
-pub(crate) use self::decisions::{
-    ExpiredVersions, FourEyes, Initiator, MAX_EXPIRED_VERSIONS, Planned, PlannedEdit, Siblings,
-    VersionAuthor, accepted_edit, deleted, done, plan, plan_deletions, plan_edit, tokens_of_person,
+use galley_domain::{
+    id::TemplateId,
+    template::{
+        edit::Edit,
+        lifecycle::{Hold, Trigger},
+    },
 };
+
+use self::decisions::{Siblings, plan, plan_edit};
+use crate::{
+    ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, StoredTemplate, TemplateChange,
+    TranslationGroup, Version,
+    emulator::{self, Emulation},
+    encoding::actor_key,
+    engine::{Tx, Value, values},
+    events, limits,
+    stored_row::StoredRow as _,
+    template_rows::{self, Planned, write_edit},
+    upstream,
+};
+
+impl Store {
+    /// Creates a new version of a template, with a `template.edited` event and, if the category
+    /// changes, a `template.category_changed` event.
+    pub async fn edit_template(
+        &self,
+        change: TemplateChange,
+        edit: Edit,
+    ) -> Result<ChangeOutcome, StoreError> {
+        self.write("edit_template", (change, edit), |(change, edit), tx| {
+            Box::pin(self::edit(tx, change, edit))
+        })
+        .await
+    }
+
+    /// Applies a lifecycle transition to a template, with the transition's event.
+    pub async fn review_template(
+        &self,
+        change: TemplateChange,
+        trigger: Trigger,
+        reason: Option<String>,
+    ) -> Result<ChangeOutcome, StoreError> {
+        let reviewed = (change, trigger, reason);
+        self.write("review_template", reviewed, |(change, trigger, reason), tx| {
+            Box::pin(review(tx, change, *trigger, reason.as_deref()))
+        })
+        .await
+    }
+
+    /// Deletes a template and returns it. Its name is free again immediately; its events stay.
+    pub async fn delete_template(
+        &self,
+        change: TemplateChange,
+    ) -> Result<ChangeOutcome, StoreError> {
+        self.write("delete_template", change, |change, tx| Box::pin(deletions::one(tx, change)))
+            .await
+    }
+
+    /// Deletes all languages of a name, each with its event; none if one cannot be deleted.
+    pub async fn delete_translations(
+        &self,
+        by: Initiator,
+        name: &str,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let group = TranslationGroup::of(by.account, name);
+        self.write("delete_translations", (by, group), |&(by, group), tx| {
+            Box::pin(deletions::group(tx, by, group))
+        })
+        .await
+    }
+
+    /// Deletes these templates, each with its event; none if one is unknown or cannot be deleted.
+    pub async fn delete_templates(
+        &self,
+        by: Initiator,
+        ids: Vec<TemplateId>,
+    ) -> Result<DeleteOutcome, StoreError> {
+        self.write("delete_templates", (by, ids), |(by, ids), tx| {
+            Box::pin(deletions::several(tx, *by, ids))
+        })
+        .await
+    }
+}
+
+/// Moves the newest version into the version history and replaces it with a new one.
+async fn edit(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    edit: &Edit,
+) -> Result<ChangeOutcome, StoreError> {
+    let (stored, emulation) = read(tx, change).await?;
+    edit_stored(tx, change, stored, edit, emulation).await
+}
+
+/// Locks the account and reads the template, after the due steps of its script. Also returns how an
+/// emulator account decides on a change.
+async fn read(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+) -> Result<(Option<StoredTemplate>, Option<Emulation>), StoreError> {
+    let TemplateChange { account, id, review, at, .. } = *change;
+    if !tx.lock(account).await? {
+        return Ok((None, None));
+    }
+    let emulation = emulator::emulation(tx, account, review, at).await?;
+    emulator::apply_due_of(tx, account, id, emulation, at).await?;
+    Ok((tx.template(account, id).await?, emulation))
+}
+
+/// Edits a template as it was read in the same transaction, after its account was locked.
+pub(crate) async fn edit_stored(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    stored: Option<StoredTemplate>,
+    edit: &Edit,
+    emulation: Option<Emulation>,
+) -> Result<ChangeOutcome, StoreError> {
+    let planned = match plan(change, Trigger::Edit, stored, emulation) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    let restored = match edit {
+        Edit::Restore(number) => version(tx, change.id, *number).await?,
+        Edit::Replace { .. } => None,
+    };
+    let planned = match plan_edit(planned, edit, restored) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    if planned.changes_category() {
+        let siblings = siblings(tx, change).await?;
+        if let Some(refusal) = planned.category_refusal(siblings) {
+            return Ok(refusal);
+        }
+    }
+    let is_limited = planned.is_counted() && tx.account(change.account)?.limits.is_some();
+    let quota_at = Emulation::quota_time(emulation, change.at);
+    if is_limited && let Some(limit) = limits::reached_by_edit(tx, change, quota_at).await? {
+        return Ok(ChangeOutcome::Limited(limit));
+    }
+    let edited = write_edit(tx, change, &planned).await?;
+    if let ChangeOutcome::Done(_) = edited {
+        if is_limited {
+            limits::count_edit(tx, change, quota_at)?;
+        }
+        submit(tx, change, &planned.planned).await?;
+    }
+    emulator::finish_edit(tx, change, edited, emulation).await
+}
+
+async fn version(
+    tx: &mut Tx<'_>,
+    id: TemplateId,
+    number: u64,
+) -> Result<Option<Version>, StoreError> {
+    let query = tx.version_query();
+    tx.query_one(&query.statement, &[id.into(), Value::bound(number)], query.decode).await
+}
+
+/// The other languages of a template's name.
+async fn siblings(tx: &mut Tx<'_>, change: &TemplateChange) -> Result<Siblings, StoreError> {
+    let statement = format!(
+        "SELECT translation_group IS NOT NULL AS has_group, EXISTS (SELECT 1 FROM template o{} \
+         WHERE o.translation_group = t.translation_group AND o.account_id = $2 AND o.id <> t.id \
+         AND o.unique_key IS NOT NULL) AS has_others FROM template t WHERE t.id = $1",
+        tx.dialect().either(" INDEXED BY template_of_translation_group", "")
+    );
+    let values = values![change.id, change.account];
+    let found = tx.query_one(&statement, &values, |row| {
+        Ok(Siblings::new(row.value("has_group")?, row.value("has_others")?))
+    });
+    Ok(found.await?.unwrap_or(Siblings::NoGroup))
+}
+
+/// Queues what a change submits to a provider.
+async fn submit(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    planned: &Planned,
+) -> Result<(), StoreError> {
+    let Some(version) = planned.submitted_version(change.review) else { return Ok(()) };
+    upstream::queue_submission(tx, (change.account, change.id, version), change.at).await
+}
+
+/// Applies a transition: a decision on the newest version, or a hold.
+async fn review(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    trigger: Trigger,
+    reason: Option<&str>,
+) -> Result<ChangeOutcome, StoreError> {
+    let (stored, emulation) = read(tx, change).await?;
+    let planned = match plan(change, trigger, stored, emulation) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    if !four_eyes::permit(tx, change, &planned).await? {
+        return Ok(ChangeOutcome::FourEyes);
+    }
+    let update = "UPDATE template SET status = $2, live_version = $3, hold = $4, \
+                  reason = CASE WHEN $5 THEN $6 ELSE reason END, \
+                  decided_at = CASE WHEN $5 THEN $7 ELSE decided_at END, \
+                  decided_by = CASE WHEN $5 THEN $8 ELSE decided_by END, updated_at = $7, \
+                  revision = $9 WHERE id = $1";
+    let values = values![
+        change.id,
+        planned.next.newest_status.as_str(),
+        planned.next.approved_version,
+        planned.next.hold.map(Hold::as_str),
+        planned.is_decision(),
+        reason,
+        change.at,
+        actor_key(change.actor),
+        planned.revision(),
+    ];
+    let reviewed = template_rows::update(tx, update, &values).await?;
+    for event in planned.events(change, reason) {
+        events::append(tx, &event)?;
+    }
+    submit(tx, change, &planned).await?;
+    Ok(ChangeOutcome::done(reviewed))
+}

@@ -4,6 +4,7 @@
 //! An engine is a database with its driver. It implements [`Engine`] and [`EngineTx`], and knows
 //! nothing of the operations that it runs.
 
+mod account;
 mod faults;
 mod store;
 mod subjects;
@@ -22,7 +23,8 @@ pub(crate) use self::faults::FaultPoints;
 pub use self::faults::{Fault, Faults, PlantedError};
 pub use self::store::Store;
 pub(crate) use self::{
-    subjects::{EngineQuery, SubjectsOfEngine},
+    account::AccountState,
+    subjects::{EngineQuery, ReadTemplate, SubjectsOfEngine, TemplateColumns},
     tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };

@@ -1,11 +1,15 @@
-//! Reads events. The changes that they describe append them, in the same transaction.
+//! Events: their feed, and how a change appends them in its transaction.
 
+mod append;
 mod decisions;
 
 use galley_domain::id::AccountId;
 
 use self::decisions::feed;
-pub(crate) use self::decisions::{NewEvent, created_event, event};
+pub(crate) use self::{
+    append::{append, append_disabled, append_upstream},
+    decisions::{NewEvent, created_event, event},
+};
 use crate::{
     Event, EventNotifier, Feed, ReadKind, Store, StoreError,
     encoding::key,

@@ -45,6 +45,7 @@ mod webhooks;
 pub use accounts::MAX_ACTIVE_TOKENS;
 pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
+pub use decisions::limits::{MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH};
 pub use emulator::MAX_STEPS_PER_TRANSACTION;
 pub use encoding::origin;
 pub use engine::Store;
@@ -88,9 +89,10 @@ pub use records::{
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, Idempotency, IdempotencyRecord, IndexStep, LanguageSummary, ListOrder, ListQuery,
-    NameConflict, NameFilter, NewTemplate, Page, StoredTemplate, TemplateChange, TraceContext,
-    TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter, Version, VersionSummary,
+    Feed, Idempotency, IdempotencyRecord, IndexStep, Initiator, LanguageSummary, ListOrder,
+    ListQuery, NameConflict, NameFilter, NewTemplate, Page, StoredTemplate, TemplateChange,
+    TraceContext, TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter, Version,
+    VersionSummary,
 };
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
@@ -105,8 +107,8 @@ pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
     ChangeStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR,
-    MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_LIST_COUNT, MAX_SEARCH_COUNT, MAX_VERSIONS,
-    MaintenanceStore, StatisticsStore, TemplateStore,
+    MAX_LIST_COUNT, MAX_SEARCH_COUNT, MaintenanceStore, StatisticsStore, TemplateStore,
 };
+pub use template_rows::MAX_VERSIONS;
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};
 pub use webhooks::MAX_WEBHOOKS;

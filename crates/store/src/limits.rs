@@ -34,28 +34,27 @@ pub(crate) async fn reached_by_edit(
     Ok(limits::reached_by_edit(&edits, at))
 }
 
-/// Counts an edit of an APPROVED template, under the number of its event.
+/// Counts an edit of an APPROVED template, under the number of its event, which is the newest one.
 pub(crate) fn count_edit(
     tx: &mut Tx<'_>,
     change: &TemplateChange,
-    seq: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    count(tx, RateCounter::of_edits(change), seq, at)
+    count(tx, RateCounter::of_edits(change), at)
 }
 
-/// Counts a create, under the number of its event.
+/// Counts a create, under the number of its event, which is the newest one.
 pub(crate) fn count_create(
     tx: &mut Tx<'_>,
     account: AccountId,
-    seq: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    count(tx, RateCounter::of_creates(account), seq, at)
+    count(tx, RateCounter::of_creates(account), at)
 }
 
-fn count(tx: &mut Tx<'_>, counter: RateCounter, seq: u64, at: Timestamp) -> Result<(), StoreError> {
+fn count(tx: &mut Tx<'_>, counter: RateCounter, at: Timestamp) -> Result<(), StoreError> {
     let (account, template) = (counter.account, counter.template_key());
+    let seq = tx.account(account)?.newest_event();
     tx.defer(COUNT, &values![account, template, seq, at])?;
     tx.defer(FORGET, &values![account, template, counter.max_entries()])
 }

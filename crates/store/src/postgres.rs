@@ -3,11 +3,9 @@
 
 mod address;
 mod batch;
-mod changes;
 mod columns;
 mod create_queue;
 mod errors;
-mod events;
 mod failover;
 mod ids;
 mod index_state;
@@ -28,7 +26,6 @@ mod statements;
 mod statistics;
 mod stored_bytes;
 mod subjects;
-mod template_state;
 mod templates;
 #[cfg(test)]
 #[cfg(feature = "postgres-suite")]

@@ -6,7 +6,7 @@ mod maintenance;
 mod statistics;
 mod templates;
 
-pub use changes::{ChangeStore, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH, MAX_VERSIONS};
+pub use changes::ChangeStore;
 pub use list::{ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use maintenance::MaintenanceStore;
 pub use statistics::StatisticsStore;

@@ -1,5 +1,55 @@
-//! What a change writes to the row of a template.
+//! The rows of templates, as changes by clients, by the service and by providers write them.
 
+mod change;
+mod edit;
 mod state;
+mod versions;
 
-pub(crate) use self::state::{ChangedTemplate, ChangedText, NewDecision};
+use galley_domain::id::TemplateId;
+
+pub use self::edit::MAX_VERSIONS;
+use self::edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS};
+pub(crate) use self::{
+    change::Planned,
+    edit::{PlannedEdit, accepted_edit},
+    state::{ChangedTemplate, ChangedText, NewDecision, write_state},
+    versions::write_edit,
+};
+use crate::{
+    StoreError, StoredTemplate,
+    engine::{Dialect, ReadTemplate, TemplateColumns, Tx, Value, values},
+    row_checksum::template_checksum,
+};
+
+const UPDATE_CHECKSUM: &str =
+    concat!("UPDATE template SET checksum = ", template_checksum!(), " WHERE id = $1");
+
+/// Updates the checksum of a template after another statement has changed its row. PostgreSQL has
+/// none.
+pub(crate) fn update_checksum(tx: &mut Tx<'_>, id: TemplateId) -> Result<(), StoreError> {
+    match tx.dialect() {
+        Dialect::Sqlite => tx.defer(UPDATE_CHECKSUM, &values![id]),
+        Dialect::Postgres => Ok(()),
+    }
+}
+
+/// Runs a statement that changes the row of a template (`$1`); returns the template as it is stored
+/// then.
+pub(crate) async fn update(
+    tx: &mut Tx<'_>,
+    statement: &str,
+    values: &[Value<'_>],
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let TemplateColumns { columns, decode } = tx.template_columns();
+    let changed = match tx.dialect() {
+        Dialect::Sqlite => {
+            tx.execute(statement, values).await?;
+            let statement = format!("{UPDATE_CHECKSUM} RETURNING {columns}");
+            tx.query_one(&statement, &values[..1], decode).await?
+        }
+        Dialect::Postgres => {
+            tx.query_one(&format!("{statement} RETURNING {columns}"), values, decode).await?
+        }
+    };
+    changed.map(ReadTemplate::into_intact).transpose()
+}

@@ -4,16 +4,15 @@ use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::{Review, edit::Edit, lifecycle::Trigger, message_text::MessageText},
+    template::message_text::MessageText,
 };
 use jiff::Timestamp;
 
 use crate::{
-    Actor, ChangeOutcome, ChangeStore, CreateOutcome, DeleteOutcome, EngineSubjects, Finding,
-    IdempotencyRecord, IndexProgress, IndexStep, LanguageSummary, ListQuery, ListStore,
-    MaintenanceStore, NameConflict, NewTemplate, Page, PhaseObserver, RetentionCursor,
-    StatisticsStore, Store, StoreActivity, StoreError, StoreStatistics, StoredTemplate,
-    TemplateChange, TemplateStore, TraceContext, UpsertOutcome, Version, VersionSummary,
+    ChangeStore, CreateOutcome, EngineSubjects, Finding, IdempotencyRecord, IndexProgress,
+    IndexStep, LanguageSummary, ListQuery, ListStore, MaintenanceStore, NameConflict, NewTemplate,
+    Page, PhaseObserver, RetentionCursor, StatisticsStore, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredTemplate, TemplateStore, UpsertOutcome, Version, VersionSummary,
     engine::FaultPoints,
 };
 
@@ -96,18 +95,7 @@ with_faults! {
         idempotency_record(account: AccountId, key: [u8; 16], at: Timestamp) -> Option<IdempotencyRecord>;
     }
     ChangeStore {
-        edit_template(change: TemplateChange, edit: Edit) -> ChangeOutcome;
-        review_template(change: TemplateChange, trigger: Trigger, reason: Option<String>) -> ChangeOutcome;
         upsert_templates(templates: Vec<NewTemplate>) -> UpsertOutcome;
-        delete_template(change: TemplateChange) -> ChangeOutcome;
-        delete_translations<'name>(
-            account: AccountId, name: &'name str, review: Review, actor: Actor,
-            trace: Option<TraceContext>, at: Timestamp
-        ) -> DeleteOutcome;
-        delete_templates(
-            account: AccountId, ids: Vec<TemplateId>, review: Review, actor: Actor,
-            trace: Option<TraceContext>, at: Timestamp
-        ) -> DeleteOutcome;
     }
     ListStore {
         list(listing: ListQuery) -> Page;

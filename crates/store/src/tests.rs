@@ -16,7 +16,7 @@ use crate::{
     Actor, Author, CreateAccountOutcome, CreateOutcome, NewAccount, NewTemplate, Store, StoreError,
     decisions::create::created,
     engine::{Dialect, Tx, values},
-    events::created_event,
+    events::{self, created_event},
     sqlite::{SqliteOptions, SqliteStore},
     stored_row::StoredRow as _,
 };
@@ -78,7 +78,7 @@ async fn insert(tx: &mut Tx<'_>, new: &NewTemplate) -> Result<TemplateId, StoreE
     assert!(tx.lock(new.account).await?);
     let state = State::initial(new.review);
     let id = tx.insert_template(new, &state).await?.unwrap();
-    tx.append_event(&created_event(new, &created(new, id, &state))).await?;
+    events::append(tx, &created_event(new, &created(new, id, &state)))?;
     tx.credentials_changed().await?;
     Ok(id)
 }

@@ -1,5 +1,4 @@
-//! What an edit, a review or a deletion does to a template: a refusal, or the next state with the
-//! category, the revision and the events.
+//! Whether an edit, a review or a deletion of a template is refused, and by what.
 
 mod authors;
 mod deletions;
@@ -7,43 +6,22 @@ mod edit;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, iter};
+use std::collections::HashSet;
 
-use galley_domain::{
-    rulebook::Category,
-    template::{
-        Review,
-        lifecycle::{EventType, InvalidTransition, State, Trigger},
-    },
+use galley_domain::template::{
+    Review,
+    lifecycle::{EventType, InvalidTransition, Trigger},
 };
-use jiff::Timestamp;
 
-pub(crate) use self::{
-    authors::{FourEyes, VersionAuthor, tokens_of_person},
-    deletions::{Initiator, deleted, plan_deletions},
-    edit::{
-        ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, Siblings, accepted_edit, plan_edit,
-    },
+pub(super) use self::{
+    authors::{Comparison, FourEyes, VersionAuthor, tokens_of_person},
+    deletions::{deleted, plan_deletions},
+    edit::{Siblings, plan_edit},
 };
 use crate::{
     Actor, ChangeOutcome, CredentialId, StoredTemplate, TemplateChange, emulator::Emulation,
-    events::NewEvent,
+    template_rows::Planned,
 };
-
-/// A change that the state of the template allows.
-pub(crate) struct Planned {
-    /// The template before the change.
-    pub(crate) before: StoredTemplate,
-    /// Its state after the change.
-    pub(crate) next: State,
-    /// Its category after the change.
-    pub(crate) category: Category,
-    event: EventType,
-    /// Whether it makes the content of a provider a version.
-    is_accepted: bool,
-    /// The time of the clock of an emulator account.
-    emulated_at: Option<Timestamp>,
-}
 
 /// Plans a change of the stored template, or refuses it. `emulation`: how an emulator account decides.
 pub(crate) fn plan(
@@ -100,22 +78,6 @@ fn undecided(
 const DECISIONS: [Trigger; 2] = [Trigger::Approve, Trigger::Reject];
 
 impl Planned {
-    /// The category before the change, if the change replaces it.
-    pub(crate) fn previous_category(&self) -> Option<Category> {
-        Some(self.before.template.category()).filter(|before| *before != self.category)
-    }
-
-    /// The category before the change as it is stored. An edit does not end the hold of a template
-    /// whose category the provider of the account has changed.
-    pub(crate) fn stored_previous_category(&self, review: Review) -> Option<Category> {
-        let before = &self.before;
-        if self.is_accepted && !before.template.allow_category_change() {
-            return None;
-        }
-        let is_held = !self.is_accepted && review.is_by_provider() && before.is_category_held();
-        self.previous_category().or_else(|| before.previous_category.filter(|_| is_held))
-    }
-
     /// Whether the change is a reviewer's decision on the newest version, which stores its reason.
     pub(crate) fn is_decision(&self) -> bool {
         matches!(self.event, EventType::Approved | EventType::Rejected | EventType::ReviewPassed)
@@ -124,7 +86,7 @@ impl Planned {
     /// The version that the change submits to the provider of a connected account.
     pub(crate) fn submitted_version(&self, review: Review) -> Option<u64> {
         let is_submitted = match self.event {
-            EventType::Edited => review.submits_at_once() && !self.is_accepted,
+            EventType::Edited => review.submits_at_once(),
             EventType::ReviewPassed => true,
             _ => false,
         };
@@ -159,40 +121,4 @@ impl Planned {
     fn makes_live(&self) -> bool {
         matches!(self.event, EventType::Approved | EventType::ReviewPassed)
     }
-
-    /// The revision after the change: each event increments it.
-    pub(crate) fn revision(&self) -> u64 {
-        self.before.revision + self.event_types().count() as u64
-    }
-
-    /// The events of the change, in order.
-    pub(crate) fn events<'r>(
-        &self,
-        change: &TemplateChange,
-        reason: Option<&'r str>,
-    ) -> impl Iterator<Item = NewEvent<'r>> {
-        self.event_types().map(move |kind| NewEvent {
-            account: change.account,
-            kind,
-            template: change.id,
-            version: self.next.version,
-            at: change.at,
-            emulated_at: self.emulated_at,
-            actor: change.actor,
-            category: self.category,
-            status: self.next.status(),
-            reason,
-            trace: change.trace,
-        })
-    }
-
-    fn event_types(&self) -> impl Iterator<Item = EventType> + use<> {
-        let category_changed = self.previous_category().map(|_| EventType::CategoryChanged);
-        iter::once(self.event).chain(category_changed)
-    }
-}
-
-/// The outcome of a change, from the template that was read after it.
-pub(crate) fn done(changed: Option<StoredTemplate>) -> ChangeOutcome {
-    changed.map_or(ChangeOutcome::NoTemplate, |changed| ChangeOutcome::Done(Box::new(changed)))
 }

@@ -4,10 +4,15 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    AccountLimits, Limit, MAX_CREATES_PER_HOUR, MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH,
-    TemplateChange,
+    AccountLimits, Limit, MAX_CREATES_PER_HOUR, TemplateChange,
     encoding::{key, millis},
 };
+
+/// How often an account with limits may edit an APPROVED template within 24 hours.
+pub const MAX_EDITS_PER_DAY: usize = 1;
+
+/// How often an account with limits may edit an APPROVED template within 30 days.
+pub const MAX_EDITS_PER_MONTH: usize = 10;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);

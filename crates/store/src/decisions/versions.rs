@@ -2,10 +2,7 @@
 
 use galley_domain::rulebook::Category;
 
-use crate::{
-    Actor, Decision, StoreError, Version, VersionSummary, changes::VersionAuthor,
-    stored_row::StoredRow,
-};
+use crate::{Actor, Decision, StoreError, Version, VersionSummary, stored_row::StoredRow};
 
 /// The columns of a summary that a version with content does not have.
 macro_rules! actor_names {
@@ -45,12 +42,6 @@ pub(crate) fn summary(row: &impl StoredRow) -> Result<VersionSummary, StoreError
         decision,
         decided_by_name: row.actor_name("decided_by_name", decided_by)?,
     })
-}
-
-/// The author of the version in a row.
-pub(crate) fn version_author(row: &impl StoredRow) -> Result<VersionAuthor, StoreError> {
-    let (number, author) = (row.number("version")?, row.actor("actor")?);
-    Ok(VersionAuthor { number, author, bytes: row.number("bytes")? })
 }
 
 fn previous_category(row: &impl StoredRow) -> Result<Option<Category>, StoreError> {

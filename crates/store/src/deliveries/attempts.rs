@@ -12,6 +12,7 @@ use crate::{
     Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
     decisions::audit::AuditedChange,
     engine::{AnnouncedRead, Tx, values},
+    events,
     stored_row::{Row, StoredRow as _},
     webhooks::{select, webhook},
 };
@@ -107,7 +108,7 @@ async fn disable(
     let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
                   resting_until = NULL WHERE id = $1";
     tx.defer(update, &values![webhook.id, at, reason.as_str()])?;
-    tx.append_disabled_event(webhook, reason, at)?;
+    events::append_disabled(tx, webhook, reason, at)?;
     let after = Webhook { disabled: Some((at, reason)), ..webhook.clone() };
     tx.audit(webhook.account, AuditedChange::WebhookChanged(&after), Author::service(at))
 }

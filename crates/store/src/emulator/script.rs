@@ -22,10 +22,11 @@ use super::{
 };
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, NewTemplate, Store, StoreError,
-    TemplateChange,
-    changes::{Planned, done},
+    StoredTemplate, TemplateChange,
     engine::{ReadPath, Tx, Value, values},
+    events,
     stored_row::{Row, StoredRow as _},
+    template_rows::write_state,
 };
 
 /// How many steps of review scripts one transaction applies.
@@ -131,7 +132,7 @@ async fn apply_due(
         if let Some((run, _)) = runs.get_mut(&step.template)
             && let Some(event) = run.apply(step.action, step.due_at, at)
         {
-            tx.append_event(&event.event()).await?;
+            events::append(tx, &event.event())?;
             applied += 1;
         }
     }
@@ -181,7 +182,7 @@ async fn apply(
 ) -> Result<(), StoreError> {
     for (emulated_at, action) in actions {
         if let Some(step) = run.apply(action, emulated_at, at) {
-            tx.append_event(&step.event()).await?;
+            events::append(tx, &step.event())?;
         }
     }
     Ok(())
@@ -195,7 +196,7 @@ async fn write(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     match run.changed(content, at) {
-        Some(changed) => tx.write_template_state(&changed).await,
+        Some(changed) => write_state(tx, &changed).await,
         None => Ok(()),
     }
 }
@@ -251,7 +252,7 @@ pub(crate) async fn finish_edit(
     delete_steps(tx, change.id, is_paused.then_some(Action::Resume)).await?;
     let mut run = ScriptRun::of(change.account, edited);
     start(tx, &mut run, &edited.template, emulation, change.at).await?;
-    Ok(done(tx.template(change.account, change.id).await?))
+    Ok(ChangeOutcome::done(tx.template(change.account, change.id).await?))
 }
 
 /// Deletes the queued steps of a template, except those with one action.
@@ -268,25 +269,24 @@ async fn delete_steps(
 pub(crate) async fn finish_deletion(
     tx: &mut Tx<'_>,
     change: &TemplateChange,
-    planned: &Planned,
+    before: &StoredTemplate,
     emulation: Option<Emulation>,
 ) -> Result<(), StoreError> {
     let Some(emulation) = emulation else { return Ok(()) };
     delete_steps(tx, change.id, None).await?;
     let approved = "SELECT 1 FROM former_version WHERE template_id = $1 AND status = $2 LIMIT 1";
     let was_approved = tx.exists(approved, &values![change.id, Status::Approved.as_str()]).await?;
-    let Some(until) = name_lock(emulation, &planned.before.state, was_approved) else {
+    let Some(until) = name_lock(emulation, &before.state, was_approved) else {
         return Ok(());
     };
     let expired = "DELETE FROM name_lock WHERE account_id = $1 AND (name, language) IN \
                    (SELECT name, language FROM name_lock WHERE account_id = $1 AND until <= $2 \
                    LIMIT $3)";
     tx.execute(expired, &values![change.account, emulation.now, LOCK_CLEANUP_ROWS]).await?;
-    let template = &planned.before.template;
     let upsert = "INSERT INTO name_lock (account_id, name, language, until) \
                   VALUES ($1, $2, $3, $4) ON CONFLICT (account_id, name, language) \
                   DO UPDATE SET until = excluded.until";
-    let values = values![change.account, template.name(), template.language(), until];
+    let values = values![change.account, before.template.name(), before.template.language(), until];
     tx.execute(upsert, &values).await.map(drop)
 }
 

@@ -3,21 +3,37 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::{EventType, State},
-    webhook::delivery::DisableReason,
+    template::lifecycle::State,
 };
-use jiff::Timestamp;
 
 use crate::{
-    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    Version, Webhook, changes::PlannedEdit, events::NewEvent, stored_row::Row,
-    template_rows::ChangedTemplate,
+    NewTemplate, StoreError, StoredTemplate, Version, row_checksum::damaged, stored_row::Row,
 };
 
 /// A query whose text and decoder depend on the engine.
 pub(crate) struct EngineQuery<T> {
     pub(crate) statement: String,
     pub(crate) decode: fn(&Row<'_>) -> Result<T, StoreError>,
+}
+
+/// The columns of a template, whose decoder depends on the engine.
+pub(crate) struct TemplateColumns {
+    pub(crate) columns: &'static str,
+    pub(crate) decode: fn(&Row<'_>) -> Result<ReadTemplate, StoreError>,
+}
+
+/// A template that may be damaged.
+pub(crate) struct ReadTemplate {
+    pub(crate) template: StoredTemplate,
+    /// Whether it matches its checksum.
+    pub(crate) is_intact: bool,
+}
+
+impl ReadTemplate {
+    /// The template, or the error if it is damaged.
+    pub(crate) fn into_intact(self) -> Result<StoredTemplate, StoreError> {
+        if self.is_intact { Ok(self.template) } else { Err(damaged("template", self.template.id)) }
+    }
 }
 
 /// The parts of these subjects that run in the transaction of another one.
@@ -31,11 +47,8 @@ pub(crate) trait SubjectsOfEngine: Send {
     /// locked.
     async fn credentials_changed(&mut self) -> Result<(), StoreError>;
 
-    /// Lets the rest of the transaction see the limits and the deletion of an account that the body
-    /// has written. PostgreSQL reads them again in each transaction.
-    fn account_changed(&mut self, _account: AccountId) -> Result<(), StoreError> {
-        Ok(())
-    }
+    /// The columns of a template.
+    fn template_columns(&self) -> TemplateColumns;
 
     /// A template, unless it is deleted.
     async fn template(
@@ -65,35 +78,6 @@ pub(crate) trait SubjectsOfEngine: Send {
         state: &State,
     ) -> Result<Option<TemplateId>, StoreError>;
 
-    /// Appends an event of a locked account.
-    async fn append_event(&mut self, event: &NewEvent<'_>) -> Result<(), StoreError>;
-
-    /// Appends an event about the provider of a locked account.
-    fn append_upstream_event(
-        &mut self,
-        connection: &UpstreamConnection,
-        event: (EventType, &'static str),
-        at: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// Appends the event that the service disables an endpoint of a locked account.
-    fn append_disabled_event(
-        &mut self,
-        webhook: &Webhook,
-        reason: DisableReason,
-        at: Timestamp,
-    ) -> Result<(), StoreError>;
-
     /// Reads a version (`$2`) of a template (`$1`), even if the template is deleted.
     fn version_query(&self) -> EngineQuery<Version>;
-
-    /// Writes the row of a template after a change by the service.
-    async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError>;
-
-    /// Writes a planned edit.
-    async fn write_edit(
-        &mut self,
-        change: &TemplateChange,
-        planned: &PlannedEdit<'_>,
-    ) -> Result<ChangeOutcome, StoreError>;
 }

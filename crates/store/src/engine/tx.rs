@@ -3,9 +3,9 @@
 use std::ops::{ControlFlow, Deref, DerefMut};
 
 use async_trait::async_trait;
-use galley_domain::id::AccountId;
+use galley_domain::id::{AccountId, TemplateId};
 
-use super::{SubjectsOfEngine, Value};
+use super::{AccountState, SubjectsOfEngine, Value};
 use crate::{Author, StoreError, decisions::audit::AuditedChange, stored_row::Row};
 
 /// An open transaction. A body can run more than once, because engines repeat work after a conflict or
@@ -57,11 +57,26 @@ pub(crate) trait EngineTx: SubjectsOfEngine {
     /// PostgreSQL gets it with the commit, in the same round trip.
     fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError>;
 
+    /// Frees the unique key of a template, before a statement clears its column. SQLite has the keys of
+    /// new templates in memory.
+    fn release_unique_key(&mut self, _template: TemplateId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Undoes what the body changes, when it ends.
     fn undo(&mut self);
 
     /// Locks an account until the transaction ends; `false` if it does not exist or is deleted.
     async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError>;
+
+    /// A locked account with the changes of this transaction.
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError>;
+
+    /// Lets the rest of the transaction see the settings and the deletion of an account that the body
+    /// has written. PostgreSQL reads them again in each transaction.
+    fn account_changed(&mut self, _account: AccountId) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// The number of an account's newest event, if the transaction knows it without a read: on SQLite
     /// always, on PostgreSQL once the account is locked.

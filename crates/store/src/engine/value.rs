@@ -138,9 +138,11 @@ conversions! {
     String => text Text Cow::Owned(text);
     &'v [u8] => bytes Blob Cow::Borrowed(bytes);
     Vec<u8> => bytes Blob Cow::Owned(bytes);
+    [u8; 16] => hash Blob Cow::Owned(hash.to_vec());
     [u8; 32] => bytes Blob Cow::Owned(bytes.to_vec());
     SecretHash => hash Blob Cow::Owned(hash.0.to_vec());
     &'v StoredSecret => secret Blob Cow::Borrowed(secret.0.as_ref());
     Vec<i64> => values Integers values;
+    Vec<String> => values Texts values.into_iter().map(Cow::Owned).collect();
     Vec<&'v str> => values Texts values.into_iter().map(Cow::Borrowed).collect();
 }

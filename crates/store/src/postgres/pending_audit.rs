@@ -5,11 +5,12 @@ use tokio_postgres::GenericClient;
 
 use super::{
     columns::{actor_key, key, millis},
-    pipeline::{DeferredWrite, owned},
+    pipeline::DeferredWrite,
 };
 use crate::{
     Actor, AuditKind, Author, StoreError,
     decisions::audit::{AuditedChange, migration, new_entry},
+    engine::values,
 };
 
 /// The advisory lock of a transaction that appends: "GALLEYAU".
@@ -53,9 +54,9 @@ impl PendingEntries {
             return Vec::new();
         }
         let Self { accounts, times, actors, kinds, subjects, details } = self;
-        let values = owned![accounts, times, actors, kinds, subjects, details];
+        let values = values![accounts, times, actors, kinds, subjects, details].into();
         vec![
-            DeferredWrite { statement: LOCK, values: owned![LOCK_KEY] },
+            DeferredWrite { statement: LOCK, values: values![LOCK_KEY].into() },
             DeferredWrite { statement: APPEND, values },
         ]
     }

@@ -4,33 +4,27 @@ use futures_util::future::join_all;
 use tokio_postgres::{Row, Statement, types::ToSql};
 
 use super::pool::{PgConnection, Values};
-use crate::StoreError;
+use crate::{StoreError, engine::Value};
 
 /// A statement with its parameters.
 pub(super) type Query<'a> = (&'a str, Values<'a>);
 
-/// A parameter that outlives the call that created it.
-pub(super) type OwnedValue = Box<dyn ToSql + Send + Sync>;
-
-/// The parameters of a deferred write.
-macro_rules! owned {
-    ($($value:expr),* $(,)?) => {
-        vec![$(Box::new($value) as $crate::postgres::pipeline::OwnedValue),*]
-    };
-}
-pub(super) use owned;
-
 /// A write that is sent later.
 pub(super) struct DeferredWrite {
     pub(super) statement: &'static str,
-    pub(super) values: Vec<OwnedValue>,
+    pub(super) values: Vec<Value<'static>>,
 }
 
 impl DeferredWrite {
     /// The statement and its borrowed parameters.
     pub(super) fn as_query(&self) -> (&'static str, Vec<&(dyn ToSql + Sync)>) {
-        (self.statement, self.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect())
+        (self.statement, bound(&self.values))
     }
+}
+
+/// The values as the driver takes them.
+pub(super) fn bound<'v>(values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 /// Maximum number of statements in a pipeline: up to this many futures, `join_all` polls each in

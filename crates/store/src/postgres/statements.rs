@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
-use tokio_postgres::types::ToSql;
 
 use super::{
     PostgresStore,
+    pipeline::bound,
     pool::Values,
     templates,
     transaction::{Transaction, should_retry},
@@ -16,8 +16,8 @@ use crate::{
     Version,
     decisions::audit::AuditedChange,
     engine::{
-        AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
-        Select, Tx, Value,
+        AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
+        ReadPath, Select, Tx, Value,
     },
     stored_row::Row,
 };
@@ -71,7 +71,7 @@ impl Engine for PostgresStore {
         mut decoder: Box<dyn Decoder>,
     ) -> Result<Box<dyn Decoder>, StoreError> {
         let Select { path, statement, values } = select;
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as _).collect();
+        let values = bound(&values);
         let values: Values<'_> = &values;
         let rows = match path {
             ReadPath::Point => self.pools.read(&statement, values).await?,
@@ -144,7 +144,7 @@ impl EngineTx for Transaction {
     }
 
     fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
-        let values = values.iter().map(|it| Box::new(it.clone().into_owned()) as _).collect();
+        let values = values.iter().cloned().map(Value::into_owned).collect();
         self.defer(statement, values);
         Ok(())
     }
@@ -157,8 +157,12 @@ impl EngineTx for Transaction {
         self.lock(account).await
     }
 
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
+        Ok(self.account(account))
+    }
+
     fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
-        Ok(self.has_locked(account).then(|| self.newest_seq(account)))
+        Ok(self.has_locked(account).then(|| self.account(account).newest_event()))
     }
 
     fn audit(

@@ -119,13 +119,13 @@ pub(super) async fn purge_templates(
         ] {
             transaction.execute(delete, &[&plan.templates]).await?;
         }
-        transaction.stored_bytes(account).add(-plan.bytes);
+        transaction.account(account).stored_bytes.add(-plan.bytes);
     }
     let Some(template) = plan.partial else { return Ok(0) };
     let Some(oldest) = oldest_versions(transaction, template).await? else { return Ok(0) };
     let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2";
     let versions = transaction.execute(delete, &[&template, &oldest.last]).await?;
-    transaction.stored_bytes(account).add(-oldest.bytes);
+    transaction.account(account).stored_bytes.add(-oldest.bytes);
     Ok(versions)
 }
 

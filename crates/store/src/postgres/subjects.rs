@@ -3,21 +3,15 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::{EventType, State},
-    webhook::delivery::DisableReason,
+    template::lifecycle::State,
 };
-use jiff::Timestamp;
 
 use super::transaction::Transaction;
 use crate::{
-    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    Version, Webhook,
-    changes::PlannedEdit,
+    NewTemplate, StoreError, StoredTemplate, Version,
     decisions::versions::version,
     encoding::LookupKeys,
-    engine::{EngineQuery, SubjectsOfEngine},
-    events::NewEvent,
-    template_rows::ChangedTemplate,
+    engine::{EngineQuery, SubjectsOfEngine, TemplateColumns},
 };
 
 #[async_trait]
@@ -29,6 +23,10 @@ impl SubjectsOfEngine for Transaction {
     async fn credentials_changed(&mut self) -> Result<(), StoreError> {
         self.defer("UPDATE credential_epoch SET epoch = epoch + 1", Vec::new());
         Ok(())
+    }
+
+    fn template_columns(&self) -> TemplateColumns {
+        TemplateColumns { columns: super::templates::COLUMNS, decode: super::templates::read_row }
     }
 
     async fn template(
@@ -67,44 +65,8 @@ impl SubjectsOfEngine for Transaction {
         super::upsert::insert_counted(self, &lookup_keys, new, state).await
     }
 
-    async fn append_event(&mut self, event: &NewEvent<'_>) -> Result<(), StoreError> {
-        super::events::append(self, event).await
-    }
-
-    fn append_upstream_event(
-        &mut self,
-        connection: &UpstreamConnection,
-        event: (EventType, &'static str),
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::events::append_upstream(self, connection, event, at);
-        Ok(())
-    }
-
-    fn append_disabled_event(
-        &mut self,
-        webhook: &Webhook,
-        reason: DisableReason,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::events::append_disabled(self, webhook, reason.as_str(), at);
-        Ok(())
-    }
-
     fn version_query(&self) -> EngineQuery<Version> {
         let statement = super::versions::EVEN_DELETED.to_owned();
         EngineQuery { statement, decode: |row| version(row) }
-    }
-
-    async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError> {
-        super::template_state::write(self, changed).await
-    }
-
-    async fn write_edit(
-        &mut self,
-        change: &TemplateChange,
-        planned: &PlannedEdit<'_>,
-    ) -> Result<ChangeOutcome, StoreError> {
-        super::changes::write_edit(self, change, planned).await
     }
 }

@@ -32,6 +32,8 @@ use crate::{
         LookupKeys, actor_from_key, idempotency_cutoff, idempotency_hash, text_hash,
         unique_key_hash,
     },
+    engine::ReadTemplate,
+    stored_row,
 };
 
 #[async_trait]
@@ -217,6 +219,12 @@ pub(super) async fn with_unique_key(
     let values: Values<'_> = &[&&unique_key[..], &key(account.get())];
     let row = transaction.query_one(WITH_UNIQUE_KEY, values).await?;
     row.as_ref().map(stored).transpose()
+}
+
+/// Decodes a row with [`COLUMNS`].
+pub(super) fn read_row(row: &stored_row::Row<'_>) -> Result<ReadTemplate, StoreError> {
+    let stored_row::Row::Postgres(row) = row else { unreachable!("a row of this engine") };
+    Ok(ReadTemplate { template: stored(row)?, is_intact: true })
 }
 
 /// Decodes a row with [`COLUMNS`].

@@ -7,24 +7,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use galley_domain::id::AccountId;
 use tokio::time::Instant;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
 use super::{
-    columns::{get, key, number},
     errors,
     ids::IdGenerator,
     pending_audit::PendingEntries,
-    pipeline::{DeferredWrite, MAX_STATEMENTS, OwnedValue, PreparedPipeline, Query, owned},
+    pipeline::{DeferredWrite, MAX_STATEMENTS, PreparedPipeline, Query, bound},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
 };
 use crate::{
-    AccountLimits, Author, StoreError,
-    decisions::{
-        audit::AuditedChange,
-        stored_bytes::{StoredBytes, stored_bytes_columns},
-    },
-    engine::{AnnouncedRead, Value},
-    stored_row::StoredRow as _,
+    Author, StoreError,
+    decisions::audit::AuditedChange,
+    engine::{AccountState, AnnouncedRead, Dialect, Value},
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -73,7 +68,8 @@ pub(super) struct Transaction {
     pools: Arc<PgPools>,
     /// Whether `BEGIN` was sent. The first read of a body is sent with it.
     has_begun: bool,
-    accounts: HashMap<AccountId, LockedAccount>,
+    /// The accounts whose rows the transaction has locked.
+    accounts: HashMap<AccountId, AccountState>,
     /// The rows of announced reads that the body has not run yet.
     read_ahead: Vec<ReadAhead>,
     /// Writes that are sent with the commit.
@@ -88,19 +84,6 @@ struct ReadAhead {
     values: Vec<Value<'static>>,
     rows: Vec<Row>,
 }
-
-/// The state of an account whose row the transaction has locked.
-struct LockedAccount {
-    last_seq: u64,
-    has_new_events: bool,
-    limits: Option<AccountLimits>,
-    stored_bytes: StoredBytes,
-    is_deleted: bool,
-    four_eyes: bool,
-}
-
-const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = $2, \
-     template_bytes = template_bytes + $3 WHERE id = $1";
 
 impl Transaction {
     /// A transaction that begins with its first statement.
@@ -161,7 +144,11 @@ impl Transaction {
         let queries = reads.iter().zip(&values).map(|(read, values)| (read.statement, &**values));
         let queries: Vec<Query<'_>> = queries.collect();
         let rows = if self.has_begun {
-            PreparedPipeline::prepare(self.open(), &queries).await?.run().await?
+            let mut rows = Vec::with_capacity(queries.len());
+            for part in queries.chunks(MAX_STATEMENTS) {
+                rows.extend(PreparedPipeline::prepare(self.open(), part).await?.run().await?);
+            }
+            rows
         } else {
             self.begin_with(&queries).await??
         };
@@ -256,60 +243,25 @@ impl Transaction {
         if self.has_locked(account) {
             return Ok(true);
         }
-        let statement = concat!(
-            "SELECT last_seq, template_limit::int8 AS template_limit, four_eyes, ",
-            "deleted_at IS NOT NULL AS is_deleted, ",
-            stored_bytes_columns!(),
-            " FROM account WHERE id = $1 FOR NO KEY UPDATE"
-        );
+        let statement = AccountState::select(Dialect::Postgres);
         let rows = self.run(statement, &[Value::from(account)]).await?;
-        let Some(row) = rows.into_iter().next() else { return Ok(false) };
-        let (last_seq, limits) = (number(&row, "last_seq")?, row.account_limits()?);
-        let stored_bytes = StoredBytes::read(&row)?;
-        let is_deleted = get(&row, "is_deleted")?;
-        let four_eyes = get(&row, "four_eyes")?;
-        let has_new_events = false;
-        let locked =
-            LockedAccount { last_seq, has_new_events, limits, stored_bytes, is_deleted, four_eyes };
-        self.accounts.insert(account, locked);
+        let Some(row) = rows.first() else { return Ok(false) };
+        self.accounts.insert(account, AccountState::read(row)?);
         Ok(true)
-    }
-
-    /// Whether a second person decides on versions of a locked account.
-    pub(super) fn has_four_eyes(&self, account: AccountId) -> bool {
-        self.accounts.get(&account).is_some_and(|locked| locked.four_eyes)
-    }
-
-    /// Assigns the number of the next event of a locked account.
-    pub(super) fn next_seq(&mut self, account: AccountId) -> u64 {
-        let locked = self.accounts.get_mut(&account).expect("locked before it is changed");
-        locked.last_seq += 1;
-        locked.has_new_events = true;
-        locked.last_seq
     }
 
     pub(super) fn has_locked(&self, account: AccountId) -> bool {
         self.accounts.contains_key(&account)
     }
 
-    /// The number of the newest event of a locked account.
-    pub(super) fn newest_seq(&self, account: AccountId) -> u64 {
-        self.accounts.get(&account).expect("locked before it is read").last_seq
-    }
-
-    /// The limits of a locked account.
-    pub(super) fn limits(&self, account: AccountId) -> Option<AccountLimits> {
-        self.accounts.get(&account).expect("locked before it is read").limits
-    }
-
-    /// What a locked account stores, with the changes of this transaction.
-    pub(super) fn stored_bytes(&mut self, account: AccountId) -> &mut StoredBytes {
-        &mut self.accounts.get_mut(&account).expect("locked before it is changed").stored_bytes
+    /// A locked account with the changes of this transaction.
+    pub(super) fn account(&mut self, account: AccountId) -> &mut AccountState {
+        self.accounts.get_mut(&account).expect("locked before it is changed")
     }
 
     /// Defers a write until the commit, which sends the deferred writes together, in this order. The
     /// work does not read its result.
-    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<OwnedValue>) {
+    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<Value<'static>>) {
         self.deferred.push(DeferredWrite { statement, values });
     }
 
@@ -334,16 +286,11 @@ impl Transaction {
         }
         let (mut newest, mut updates) = (Vec::new(), Vec::new());
         for (account, locked) in &self.accounts {
-            let bytes = locked.stored_bytes.change();
-            if locked.has_new_events || bytes != 0 {
-                updates.push(owned![key(account.get()), key(locked.last_seq), bytes]);
-            }
-            if locked.has_new_events {
-                newest.push((*account, locked.last_seq));
-            }
+            updates.extend(locked.changes(*account));
+            newest.extend(locked.new_event().map(|event| (*account, event)));
         }
         for values in updates {
-            self.defer(UPDATE_ACCOUNT, values);
+            self.defer(AccountState::UPDATE, values.into());
         }
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         if !self.has_begun {
@@ -390,11 +337,6 @@ impl Transaction {
             self.open().roll_back().await;
         }
     }
-}
-
-/// The values as the driver takes them.
-fn bound<'v>(values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
-    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 /// Begins a transaction; the outer error is that of the `BEGIN`.

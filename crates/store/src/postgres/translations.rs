@@ -3,18 +3,15 @@
 
 use std::cmp::Reverse;
 
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::id::AccountId;
 
 use super::{
     columns::{get, key},
     list::OWNED,
     pool::{PgConnection, PgPools},
     templates::{self, COLUMNS, columns},
-    transaction::Transaction,
 };
-use crate::{
-    LanguageSummary, ListQuery, StoreError, StoredTemplate, TranslationGroup, changes::Siblings,
-};
+use crate::{LanguageSummary, ListQuery, StoreError, StoredTemplate, TranslationGroup};
 
 const MEMBERS: &str = concat!(
     "SELECT ",
@@ -30,16 +27,6 @@ pub(super) async fn members(
     group: TranslationGroup,
 ) -> Result<Vec<StoredTemplate>, StoreError> {
     let rows = pools.read(MEMBERS, &[&&group.0[..], &key(account.get())]).await?;
-    rows.iter().map(templates::stored).collect()
-}
-
-/// The templates of a translation group, inside a transaction.
-pub(super) async fn members_in(
-    transaction: &Transaction,
-    account: AccountId,
-    group: TranslationGroup,
-) -> Result<Vec<StoredTemplate>, StoreError> {
-    let rows = transaction.query(MEMBERS, &[&&group.0[..], &key(account.get())]).await?;
     rows.iter().map(templates::stored).collect()
 }
 
@@ -76,19 +63,4 @@ pub(super) async fn languages(
     }
     found.sort_unstable_by_key(|it| Reverse(it.id));
     Ok(found)
-}
-
-/// The other languages of a template's name.
-pub(super) async fn siblings(
-    transaction: &Transaction,
-    account: AccountId,
-    id: TemplateId,
-) -> Result<Siblings, StoreError> {
-    let statement = "SELECT t.translation_group IS NOT NULL AS has_group, \
-                     EXISTS (SELECT 1 FROM template o WHERE \
-                     o.translation_group = t.translation_group AND o.account_id = $2 AND \
-                     o.id <> t.id AND o.unique_key IS NOT NULL) AS has_others FROM template t WHERE t.id = $1";
-    let row = transaction.query_one(statement, &[&key(id.get()), &key(account.get())]).await?;
-    let Some(row) = row else { return Ok(Siblings::NoGroup) };
-    Ok(Siblings::new(get(&row, "has_group")?, get(&row, "has_others")?))
 }

@@ -1,5 +1,6 @@
 //! Upserts of several templates in one transaction, as SQL.
 
+use async_trait::async_trait;
 use galley_domain::{
     id::TemplateId,
     rulebook::Category,
@@ -7,16 +8,17 @@ use galley_domain::{
 };
 
 use super::{
+    PostgresStore,
     batch::{INSERT_RECORDS, no_account},
-    changes,
     columns::{actor_key, category, key, millis, number},
-    events, limits,
+    limits,
     pool::Values,
     templates::{ids_exhausted, record_in, with_unique_key},
-    transaction::Transaction,
+    transaction::{Transaction, transact},
 };
 use crate::{
-    CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
+    ChangeStore, CreateOutcome, NameConflict, NewTemplate, StoreError, UpsertOutcome,
+    changes::edit_stored,
     decisions::{
         create::{KeyOwner, category_refusal, created},
         limits::RemainingQuota,
@@ -26,12 +28,24 @@ use crate::{
     emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
-    events::created_event,
+    events::{self, created_event},
     uploads, upstream,
 };
 
+#[async_trait]
+impl ChangeStore for PostgresStore {
+    async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError> {
+        let templates: Vec<_> =
+            templates.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        transact!(self, tx => all(tx, &templates))
+    }
+}
+
 /// Upserts all of the templates, or none.
-pub(super) async fn all(
+async fn all(
     transaction: &mut Transaction,
     templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
@@ -70,8 +84,8 @@ async fn one(
         Upsert::Keep(template) => Ok(template),
         Upsert::Edit(stored, change, edit) => {
             let stored = Some(*stored);
-            let edited =
-                changes::edit_stored(transaction, &change, stored, &edit, emulation).await?;
+            let tx = &mut Tx::new(transaction);
+            let edited = edit_stored(tx, &change, stored, &edit, emulation).await?;
             upsert::edited(change.id, edited)
         }
     })
@@ -135,7 +149,7 @@ async fn create(
     let quota_at = Emulation::quota_time(emulation, new.at);
     let mut quota = limits::read_quota(transaction.connection(), new.account, quota_at).await?;
     let bytes = version_bytes(new.template.content());
-    let exceeded = transaction.stored_bytes(new.account).refusal(bytes);
+    let exceeded = transaction.account(new.account).stored_bytes.refusal(bytes);
     if let Some(limit) = quota.as_mut().and_then(RemainingQuota::take).or(exceeded) {
         return Ok(CreateOutcome::Limited(limit));
     }
@@ -143,9 +157,9 @@ async fn create(
     let Some(id) = insert(transaction, lookup_keys, new, &state).await? else {
         return Ok(CreateOutcome::NameInUse(NameConflict { existing_id: None }));
     };
-    transaction.stored_bytes(new.account).add(bytes);
+    transaction.account(new.account).stored_bytes.add(bytes);
     let mut template = created(new, id, &state);
-    events::append(transaction, &created_event(new, &template)).await?;
+    events::append(&mut Tx::new(transaction), &created_event(new, &template))?;
     if new.review.submits_at_once() {
         let submitted = (new.account, id, state.version);
         upstream::queue_submission(&mut Tx::new(transaction), submitted, new.at).await?;
@@ -155,7 +169,7 @@ async fn create(
         template = emulator::run_first_script(tx, new, id, state, emulation).await?;
     }
     if quota.is_some() {
-        let seq = key(transaction.newest_seq(new.account));
+        let seq = key(transaction.account(new.account).newest_event());
         limits::count_create(transaction.connection(), new.account, seq, quota_at).await?;
     }
     let samples = sample::referenced_names(new.template.content());
@@ -185,7 +199,7 @@ pub(crate) async fn insert_counted(
     let id = insert(transaction, lookup_keys, new, state).await?;
     if id.is_some() {
         let content = new.template.content();
-        transaction.stored_bytes(new.account).add(version_bytes(content));
+        transaction.account(new.account).stored_bytes.add(version_bytes(content));
         let samples = sample::referenced_names(content);
         uploads::mark_used(&mut Tx::new(transaction), new.account, samples, new.at).await?;
     }

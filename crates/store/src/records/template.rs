@@ -246,6 +246,21 @@ pub struct TemplateChange {
     pub at: Timestamp,
 }
 
+/// Who deletes several templates, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Initiator {
+    /// The account that owns the templates.
+    pub account: AccountId,
+    /// How the account reviews its templates.
+    pub review: Review,
+    /// Who deletes them.
+    pub actor: Actor,
+    /// The trace of the request.
+    pub trace: Option<TraceContext>,
+    /// The time of the deletion.
+    pub at: Timestamp,
+}
+
 /// The result of a change to a template. Only `Done` changes the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeOutcome {
@@ -270,6 +285,13 @@ pub enum ChangeOutcome {
     FourEyes,
     /// The template's state does not allow the transition.
     InvalidTransition(InvalidTransition),
+}
+
+impl ChangeOutcome {
+    /// The outcome of a change that was made, from the template that was read after it.
+    pub(crate) fn done(changed: Option<StoredTemplate>) -> Self {
+        changed.map_or(Self::NoTemplate, |changed| Self::Done(Box::new(changed)))
+    }
 }
 
 /// The result of [`upsert_templates`](crate::ChangeStore::upsert_templates). Only `Done` changes the

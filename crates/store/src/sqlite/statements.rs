@@ -24,8 +24,8 @@ use crate::{
     Author, EventNotifier, NewMessage, Store, StoreError, StoredMessage, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
-        AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output, ReadPath,
-        Select, Tx, Value,
+        AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
+        ReadPath, Select, Tx, Value,
     },
     stored_row::Row,
 };
@@ -137,12 +137,27 @@ impl EngineTx for Batch {
         execute(self.connection(), statement, values).map(drop)
     }
 
+    fn release_unique_key(&mut self, template: TemplateId) -> Result<(), StoreError> {
+        match templates::unique_key(self.connection(), template)? {
+            Some(unique_key) => self.remove_unique_key(unique_key, template),
+            None => Ok(()),
+        }
+    }
+
     fn undo(&mut self) {
         self.refuse();
     }
 
     async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
         self.has_account(account)
+    }
+
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
+        self.account(account)
+    }
+
+    fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
+        self.reread_account(account)
     }
 
     fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
@@ -184,7 +199,7 @@ fn rows(
 }
 
 /// Runs a statement that returns no rows; returns the number of affected rows.
-fn execute(
+pub(in crate::sqlite) fn execute(
     connection: &Connection,
     statement: &str,
     values: &[Value<'_>],

@@ -138,7 +138,7 @@ pub(super) fn purge_templates(
         bytes += oldest.bytes;
     }
     if bytes != 0 {
-        batch.add_stored_bytes(account, -bytes)?;
+        batch.account(account)?.stored_bytes.add(-bytes);
     }
     Ok(versions)
 }

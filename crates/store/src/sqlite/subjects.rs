@@ -3,20 +3,14 @@
 use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
-    template::lifecycle::{EventType, State},
-    webhook::delivery::DisableReason,
+    template::lifecycle::State,
 };
-use jiff::Timestamp;
 
 use super::writer::Batch;
 use crate::{
-    ChangeOutcome, NewTemplate, StoreError, StoredTemplate, TemplateChange, UpstreamConnection,
-    Version, Webhook,
-    changes::PlannedEdit,
+    NewTemplate, StoreError, StoredTemplate, Version,
     encoding::LookupKeys,
-    engine::{EngineQuery, SubjectsOfEngine},
-    events::NewEvent,
-    template_rows::ChangedTemplate,
+    engine::{EngineQuery, SubjectsOfEngine, TemplateColumns},
 };
 
 #[async_trait]
@@ -30,8 +24,8 @@ impl SubjectsOfEngine for Batch {
         Ok(())
     }
 
-    fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
-        self.account_changed(account)
+    fn template_columns(&self) -> TemplateColumns {
+        TemplateColumns { columns: super::templates::COLUMNS, decode: super::templates::read_row }
     }
 
     async fn template(
@@ -81,42 +75,8 @@ impl SubjectsOfEngine for Batch {
         super::templates::insert(self, new, &lookup_keys, state).map(Some)
     }
 
-    async fn append_event(&mut self, event: &NewEvent<'_>) -> Result<(), StoreError> {
-        super::events::append(self, event)
-    }
-
-    fn append_upstream_event(
-        &mut self,
-        connection: &UpstreamConnection,
-        event: (EventType, &'static str),
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::events::append_upstream(self, connection, event, at)
-    }
-
-    fn append_disabled_event(
-        &mut self,
-        webhook: &Webhook,
-        reason: DisableReason,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        super::events::append_disabled(self, webhook, reason.as_str(), at)
-    }
-
     fn version_query(&self) -> EngineQuery<Version> {
         let statement = super::versions::EVEN_DELETED.to_owned();
         EngineQuery { statement, decode: super::versions::intact }
-    }
-
-    async fn write_template_state(&mut self, changed: &ChangedTemplate) -> Result<(), StoreError> {
-        super::template_state::write(self.connection(), changed)
-    }
-
-    async fn write_edit(
-        &mut self,
-        change: &TemplateChange,
-        planned: &PlannedEdit<'_>,
-    ) -> Result<ChangeOutcome, StoreError> {
-        super::changes::write_edit(self, change, planned)
     }
 }

@@ -22,7 +22,7 @@ pub(super) use self::create::{conflict_in, create, insert};
 use super::{
     SqliteStore,
     buffered_index::Hash,
-    checksum::{self, template_checksum, template_columns},
+    checksum::{self, template_columns},
     columns::{category, key, number, optional, status, template_id, timestamp},
     idempotency, translations, versions,
 };
@@ -31,7 +31,21 @@ use crate::{
     ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version, VersionSummary,
     decisions::create::KeyOwner,
     encoding::{LookupKeys, actor_from_key, idempotency_hash, text_hash, unique_key_hash},
+    engine::ReadTemplate,
+    stored_row,
 };
+
+macro_rules! columns {
+    () => {
+        concat!(template_columns!(), ", checksum, announced_category, quality")
+    };
+}
+
+/// The columns of a template's newest version.
+pub(super) const COLUMNS: &str = columns!();
+
+/// Number of columns that the checksum of a template covers.
+const CHECKED_COLUMNS: usize = 21;
 
 #[async_trait]
 impl TemplateStore for SqliteStore {
@@ -200,10 +214,7 @@ pub(super) fn one(
     account: AccountId,
     id: TemplateId,
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    match read(connection, account, id)? {
-        Some(read) if !read.is_intact => Err(checksum::damaged("template", id)),
-        read => Ok(read.map(|it| it.template)),
-    }
+    read(connection, account, id)?.map(ReadTemplate::into_intact).transpose()
 }
 
 /// One template like [`one`], even if it was deleted since.
@@ -214,8 +225,8 @@ pub(super) fn even_deleted(
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let mut query = connection.prepare_cached(concat!(
         "SELECT ",
-        template_columns!(),
-        ", checksum, announced_category, quality FROM template WHERE id = ?1 AND account_id = ?2",
+        columns!(),
+        " FROM template WHERE id = ?1 AND account_id = ?2",
     ))?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
     let Some(row) = rows.next()? else { return Ok(None) };
@@ -223,15 +234,6 @@ pub(super) fn even_deleted(
         return Err(checksum::damaged("template", id));
     }
     stored(row).map(Some)
-}
-
-/// Number of columns that the checksum of a template covers.
-const CHECKED_COLUMNS: usize = 21;
-
-/// A template as it was read, and whether it matches its checksum.
-pub(super) struct ReadTemplate {
-    pub(super) template: StoredTemplate,
-    pub(super) is_intact: bool,
 }
 
 /// Reads a template like [`one`], even if it is damaged.
@@ -242,33 +244,25 @@ pub(super) fn read(
 ) -> Result<Option<ReadTemplate>, StoreError> {
     let mut query = connection.prepare_cached(concat!(
         "SELECT ",
-        template_columns!(),
-        ", checksum, announced_category, quality FROM template WHERE id = ?1 AND \
-         account_id = ?2 AND unique_key IS NOT NULL",
+        columns!(),
+        " FROM template WHERE id = ?1 AND account_id = ?2 AND unique_key IS NOT NULL",
     ))?;
     let mut rows = query.query(params![key(id.get()), key(account.get())])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
+    rows.next()?.map(|row| read_row(&stored_row::Row::Sqlite(row))).transpose()
+}
+
+/// Decodes a row with [`COLUMNS`], even if it is damaged.
+pub(super) fn read_row(row: &stored_row::Row<'_>) -> Result<ReadTemplate, StoreError> {
+    let stored_row::Row::Sqlite(row) = row else { unreachable!("a row of this engine") };
     let is_intact = checksum::is_intact(row, CHECKED_COLUMNS)?;
     match stored(row) {
-        Ok(template) => Ok(Some(ReadTemplate { template, is_intact })),
-        Err(_) if !is_intact => Err(checksum::damaged("template", id)),
+        Ok(template) => Ok(ReadTemplate { template, is_intact }),
+        Err(_) if !is_intact => Err(checksum::damaged("template", row.get::<_, i64>(0)?)),
         Err(error) => Err(error),
     }
 }
 
-/// Updates the checksum of a template after other statements have changed its row.
-pub(super) fn update_checksum(connection: &Connection, id: TemplateId) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(concat!(
-            "UPDATE template SET checksum = ",
-            template_checksum!(),
-            " WHERE id = ?1"
-        ))?
-        .execute([key(id.get())])?;
-    Ok(())
-}
-
-/// Decodes the columns of [`read`], by index, which is faster than by name.
+/// Decodes [`COLUMNS`] by index, which is faster than by name.
 #[expect(
     clippy::disallowed_methods,
     reason = "stored templates were validated when they were created"

@@ -10,7 +10,7 @@ use super::{
     columns::{category as category_of, key, template_id},
     templates,
 };
-use crate::{StoreError, StoredTemplate, TranslationGroup, changes::Siblings};
+use crate::{StoreError, StoredTemplate, TranslationGroup};
 
 /// The ids of a group's templates, oldest first.
 pub(super) fn ids(
@@ -57,19 +57,4 @@ pub(super) fn category(
     )?;
     let mut rows = query.query(params![group.0, key(account.get())])?;
     rows.next()?.map(|row| category_of(row, 0)).transpose()
-}
-
-/// The other languages of a template's name.
-pub(super) fn siblings(
-    connection: &Connection,
-    account: AccountId,
-    id: TemplateId,
-) -> Result<Siblings, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT translation_group IS NOT NULL, EXISTS (SELECT 1 FROM template o INDEXED BY \
-         template_of_translation_group WHERE o.translation_group = t.translation_group AND \
-         o.account_id = ?2 AND o.id <> t.id AND o.unique_key IS NOT NULL) FROM template t WHERE t.id = ?1",
-    )?;
-    let values = [key(id.get()), key(account.get())];
-    Ok(query.query_row(values, |row| Ok(Siblings::new(row.get(0)?, row.get(1)?)))?)
 }

@@ -1,16 +1,31 @@
 //! Creates or edits several templates atomically.
 
-use super::{changes, statements::ready, templates, writer::Batch};
+use async_trait::async_trait;
+
+use super::{SqliteStore, statements::ready, templates, writer::Batch};
 use crate::{
-    NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
+    ChangeStore, NewTemplate, StoreError, StoredTemplate, UpsertOutcome,
+    changes::edit_stored,
     decisions::upsert::{Upsert, UpsertResult, created, edited, plan},
     emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
 };
 
+#[async_trait]
+impl ChangeStore for SqliteStore {
+    async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError> {
+        let templates: Vec<_> =
+            templates.into_iter().map(|new| (LookupKeys::of(&new), new)).collect();
+        self.writer.write(move |batch| all(batch, &templates)).await
+    }
+}
+
 /// Creates or edits all of the templates, or none if one is refused.
-pub(super) fn all(
+fn all(
     batch: &mut Batch,
     templates: &[(LookupKeys, NewTemplate)],
 ) -> Result<UpsertOutcome, StoreError> {
@@ -42,7 +57,7 @@ fn one(
         Upsert::Keep(template) => Ok(template),
         Upsert::Edit(stored, change, edit) => edited(
             change.id,
-            changes::edit_stored(batch, &change, Some(*stored), &edit, emulation)?,
+            ready(edit_stored(&mut Tx::new(batch), &change, Some(*stored), &edit, emulation))?,
         ),
     })
 }

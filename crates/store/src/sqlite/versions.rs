@@ -9,8 +9,7 @@ use super::{
     columns::key,
 };
 use crate::{
-    StoreError, VERSION_OVERHEAD_BYTES, Version, VersionSummary,
-    changes::{ExpiredVersions, MAX_EXPIRED_VERSIONS, VersionAuthor},
+    StoreError, Version, VersionSummary,
     decisions::versions::{self as decode, actor_names},
     stored_row::{Row, StoredRow as _},
 };
@@ -106,72 +105,10 @@ pub(super) fn page(
     Ok(Some(versions))
 }
 
-/// The authors of all versions, newest first.
-pub(super) fn authors(
-    connection: &Connection,
-    id: TemplateId,
-) -> Result<Vec<VersionAuthor>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT version, actor, octet_length(content) AS bytes FROM template WHERE id = ?1 \
-         UNION ALL SELECT version, actor, octet_length(content) FROM former_version \
-         WHERE template_id = ?1 ORDER BY version DESC",
-    )?;
-    let mut rows = query.query([key(id.get())])?;
-    let mut authors = Vec::new();
-    while let Some(row) = rows.next()? {
-        authors.push(decode::version_author(row)?);
-    }
-    Ok(authors)
-}
-
 /// Whether the account has the template.
 fn exists(connection: &Connection, account: AccountId, id: TemplateId) -> Result<bool, StoreError> {
     let mut exists = connection.prepare_cached(
         "SELECT 1 FROM template WHERE id = ?1 AND account_id = ?2 AND unique_key IS NOT NULL",
     )?;
     Ok(exists.exists(params![key(id.get()), key(account.get())])?)
-}
-
-/// Former versions to delete.
-#[derive(Default)]
-pub(super) struct ExpiredRows {
-    versions: Vec<i64>,
-    /// Their quota bytes.
-    pub(super) bytes: i64,
-}
-
-/// The oldest of the former versions that an edit deletes.
-pub(super) fn expired(
-    connection: &Connection,
-    id: TemplateId,
-    expired: Option<ExpiredVersions>,
-) -> Result<ExpiredRows, StoreError> {
-    let mut found = ExpiredRows::default();
-    let Some(ExpiredVersions { last, except }) = expired else { return Ok(found) };
-    let mut query = connection.prepare_cached(
-        "SELECT version, octet_length(content) + ?5 FROM former_version WHERE template_id = ?1 \
-         AND version <= ?2 AND version IS NOT ?3 ORDER BY version LIMIT ?4",
-    )?;
-    let (id, last, except) = (key(id.get()), key(last), except.map(key));
-    let overhead = key(VERSION_OVERHEAD_BYTES);
-    let mut rows = query.query(params![id, last, except, MAX_EXPIRED_VERSIONS, overhead])?;
-    while let Some(row) = rows.next()? {
-        found.versions.push(row.get(0)?);
-        found.bytes += row.get::<_, i64>(1)?;
-    }
-    Ok(found)
-}
-
-/// Deletes former versions.
-pub(super) fn delete(
-    connection: &Connection,
-    id: TemplateId,
-    expired: &ExpiredRows,
-) -> Result<(), StoreError> {
-    for version in &expired.versions {
-        connection
-            .prepare_cached("DELETE FROM former_version WHERE template_id = ?1 AND version = ?2")?
-            .execute([key(id.get()), *version])?;
-    }
-    Ok(())
 }

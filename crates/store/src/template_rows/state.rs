@@ -4,11 +4,20 @@
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
-    template::{lifecycle::State, message_text::MessageText, quality::Quality},
+    template::{
+        lifecycle::{Hold, State},
+        message_text::MessageText,
+        quality::Quality,
+    },
 };
 use jiff::Timestamp;
 
-use crate::encoding::text_hash;
+use super::update_checksum;
+use crate::{
+    Actor, StoreError,
+    encoding::{actor_key, text_hash},
+    engine::{Tx, values},
+};
 
 /// What a change does to the decision on the newest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +62,12 @@ pub(crate) struct ChangedTemplate {
 
 impl ChangedTemplate {
     /// The quality as it is stored.
-    pub(crate) fn stored_quality(&self) -> Option<&'static str> {
+    fn stored_quality(&self) -> Option<&'static str> {
         Some(self.quality).filter(|it| *it != Quality::Unknown).map(Quality::as_str)
     }
 
     /// The reason of the decision, if it has one.
-    pub(crate) fn reason(&self) -> Option<&str> {
+    fn reason(&self) -> Option<&str> {
         match &self.decision {
             Some(NewDecision::Made(reason)) => reason.as_deref(),
             Some(NewDecision::Withdrawn) | None => None,
@@ -66,12 +75,48 @@ impl ChangedTemplate {
     }
 
     /// The time of a decision that was made.
-    pub(crate) fn decided_at(&self) -> Option<Timestamp> {
+    fn decided_at(&self) -> Option<Timestamp> {
         matches!(self.decision, Some(NewDecision::Made(_))).then_some(self.at)
     }
 
     /// The key of the changed text.
-    pub(crate) fn text_key(&self) -> Option<[u8; 16]> {
+    fn text_key(&self) -> Option<[u8; 16]> {
         self.text.as_ref().and_then(|text| text.key)
     }
+}
+
+/// Writes the row of a template after a change by the service.
+pub(crate) async fn write_state(
+    tx: &mut Tx<'_>,
+    changed: &ChangedTemplate,
+) -> Result<(), StoreError> {
+    let State { newest_status, approved_version, hold, .. } = changed.state;
+    let decided_at = changed.decided_at();
+    let update = "UPDATE template SET status = $2, live_version = $3, hold = $4, category = $5, \
+                  previous_category = $6, announced_category = $7, quality = $8, updated_at = $9, \
+                  revision = $10, reason = CASE WHEN $11 THEN $12 ELSE reason END, \
+                  decided_at = CASE WHEN $11 THEN $13 ELSE decided_at END, \
+                  decided_by = CASE WHEN $11 THEN $14 ELSE decided_by END, \
+                  message_text = CASE WHEN $15 AND translation_group IS NOT NULL THEN $16 \
+                  ELSE message_text END WHERE id = $1";
+    let values = values![
+        changed.id,
+        newest_status.as_str(),
+        approved_version,
+        hold.map(Hold::as_str),
+        changed.category.as_str(),
+        changed.previous_category.map(Category::as_str),
+        changed.announced_category.map(Category::as_str),
+        changed.stored_quality(),
+        changed.at,
+        changed.revision,
+        changed.decision.is_some(),
+        changed.reason(),
+        decided_at,
+        decided_at.map(|_| actor_key(Actor::Service)),
+        changed.text.is_some(),
+        changed.text_key(),
+    ];
+    tx.execute(update, &values).await?;
+    update_checksum(tx, changed.id)
 }

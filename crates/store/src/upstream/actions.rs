@@ -13,8 +13,8 @@ use super::{mirror, observations::write_change, one, operations};
 use crate::{
     Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    changes::done,
     engine::{Tx, values},
+    template_rows::write_edit,
     uploads,
 };
 
@@ -155,7 +155,7 @@ async fn accept(
     let samples = (&*links, &kept);
     let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref(), samples));
     let Some(planned) = planned else { return Ok(UNREAD) };
-    let edited = match tx.write_edit(change, &planned).await? {
+    let edited = match write_edit(tx, change, &planned).await? {
         ChangeOutcome::Done(edited) => edited,
         refusal => return Ok(acted(refusal)),
     };
@@ -164,7 +164,7 @@ async fn accept(
     }
     mirror::write(tx, account, &row.accepted_as(edited.state.version), None)?;
     operations::supersede(tx, account, id, OperationKind::Edit, at).await?;
-    Ok(acted(done(tx.template(account, id).await?)))
+    Ok(acted(ChangeOutcome::done(tx.template(account, id).await?)))
 }
 
 /// Ends the hold of a template because of the category that a row shows.
@@ -179,5 +179,5 @@ async fn accept_category(
     {
         write_change(tx, &accepted).await?;
     }
-    Ok(acted(done(tx.template(change.account, change.id).await?)))
+    Ok(acted(ChangeOutcome::done(tx.template(change.account, change.id).await?)))
 }

@@ -8,6 +8,7 @@ use super::{leased, leased_with_account};
 use crate::{
     CallPermit, DegradedReason, Fence, Fenced, Store, StoreError,
     engine::{Tx, values},
+    events::append_upstream,
 };
 
 /// A call that is about to be made.
@@ -147,8 +148,8 @@ async fn degrade(
         degraded.and_then(|(.., error)| error.as_ref()).map(stored_error),
     ];
     tx.defer(update, &values)?;
-    if let Some(event) = change.event {
-        tx.append_upstream_event(&leased, event, at)?;
+    if let Some((kind, reason)) = change.event {
+        append_upstream(tx, &leased, kind, reason, at)?;
     }
     Ok(Fenced::Done(()))
 }

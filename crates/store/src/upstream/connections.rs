@@ -13,6 +13,7 @@ use crate::{
     UpstreamConnection, UpstreamWork, accounts,
     decisions::audit::AuditedChange,
     engine::{ReadPath, Tx, Value, values},
+    events::append_upstream,
 };
 
 impl Store {
@@ -205,8 +206,8 @@ async fn apply_change(
         operations::release_held(tx, account, *reason, Operation::released, by.at).await?;
     }
     tx.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by)?;
-    if let Some(event) = change.event(&before, by.at) {
-        tx.append_upstream_event(&before, event, by.at)?;
+    if let Some((kind, reason)) = change.event(&before, by.at) {
+        append_upstream(tx, &before, kind, reason, by.at)?;
     }
     Ok(true)
 }

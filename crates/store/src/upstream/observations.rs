@@ -17,7 +17,8 @@ use crate::{
     decisions::create::created,
     encoding::unique_key_hash,
     engine::{Tx, values},
-    events::created_event,
+    events::{self, created_event},
+    template_rows::write_state,
     uploads,
 };
 
@@ -135,9 +136,9 @@ impl Recorder {
 async fn create(tx: &mut Tx<'_>, import: &Import) -> Result<Option<TemplateId>, StoreError> {
     let Import { new, state, .. } = import;
     let Some(id) = tx.insert_template(new, state).await? else { return Ok(None) };
-    tx.append_event(&created_event(new, &created(new, id, state))).await?;
+    events::append(tx, &created_event(new, &created(new, id, state)))?;
     if let Some(changed) = import.further_columns(id) {
-        tx.write_template_state(&changed).await?;
+        write_state(tx, &changed).await?;
     }
     Ok(Some(id))
 }
@@ -156,7 +157,7 @@ async fn former_versions(
 /// Writes what an observation changes in the account.
 pub(super) async fn write_change(tx: &mut Tx<'_>, change: &LocalChange) -> Result<(), StoreError> {
     for event in change.events() {
-        tx.append_event(&event).await?;
+        events::append(tx, &event)?;
     }
-    tx.write_template_state(&change.changed).await
+    write_state(tx, &change.changed).await
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     EndedApproval, Fence, Fenced, PageRecord, PageResult, Store, StoreError, SweepReport,
     engine::{ReadPath, Tx, values},
+    events::append_upstream,
     stored_row::StoredRow as _,
 };
 
@@ -185,8 +186,7 @@ async fn finish(
     ];
     tx.defer(update, &values)?;
     if finished.is_newly_suspicious {
-        let event = (EventType::UpstreamDegraded, SUSPICIOUS);
-        tx.append_upstream_event(&connected, event, at)?;
+        append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
     }
     Ok(Fenced::Done(finished.report))
 }

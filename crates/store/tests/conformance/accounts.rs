@@ -2,13 +2,13 @@
 
 use galley_domain::{id::AccountId, template::Review};
 use galley_store::{
-    AccountQuotas, Actor, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
+    AccountQuotas, AddCredentialOutcome, AddPhoneOutcome, Author, CreateAccountOutcome,
     CredentialKind, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
 };
 use galley_test_macros::on_both_databases;
 
 use super::{
-    fixture::{Shared, account, create, new, new_account, noon, secret},
+    fixture::{Shared, account, create, initiator, new, new_account, noon, secret},
     webhooks::{endpoint, register},
 };
 
@@ -169,9 +169,7 @@ async fn a_deleted_account_frees_its_name_phone_numbers_and_template_names(store
     assert_eq!(delete().await, DeleteAccountOutcome::NotDisabled);
     assert!(store.set_account_disabled(id, true, by).await.unwrap());
     assert_eq!(delete().await, DeleteAccountOutcome::HasTemplates);
-    let ids = vec![template];
-    let (review, actor) = (Review::Auto, Actor::Operator);
-    store.delete_templates(id, ids, review, actor, None, noon(1)).await.unwrap();
+    store.delete_templates(initiator(id, Review::Auto, noon(1)), vec![template]).await.unwrap();
     let epoch = store.credential_epoch().await.unwrap();
     assert_eq!(delete().await, DeleteAccountOutcome::Deleted);
     assert_eq!(delete().await, DeleteAccountOutcome::NotFound);

@@ -17,7 +17,7 @@ use galley_test_macros::on_both_databases;
 use super::{
     emulator::{DAY, HOUR, MINUTE, advance, emulator, rules, scripted, scripted_change, stored},
     emulator_scripts::{apply, event_lines},
-    fixture::{ACTOR, Shared, create, created, done, noon, translation},
+    fixture::{Shared, create, created, done, initiator, noon, translation},
 };
 
 fn content(text: &str) -> Edit {
@@ -94,15 +94,14 @@ async fn a_deleted_template_has_no_steps(store: &Shared) {
         ids.push(create(store, scripted(mine, name, 0)).await);
     }
     done(store.delete_template(scripted_change(mine, ids[0], 1)).await.unwrap());
-    let deleted =
-        store.delete_translations(mine, "b_pending_1h", Review::Scripted, ACTOR, None, noon(1));
+    let by = |at| initiator(mine, Review::Scripted, noon(at));
+    let deleted = store.delete_translations(by(1), "b_pending_1h");
     assert_eq!(deleted.await.unwrap(), DeleteOutcome::Done(vec![ids[1]]));
     let next_at = Some(noon(HOUR));
     let due = store.accounts_with_due_steps(noon(1)).await.unwrap();
     assert_eq!(due, EmulatorWork { now: Vec::new(), next_at });
     let last = vec![ids[2]];
-    let deleted =
-        store.delete_templates(mine, last.clone(), Review::Scripted, ACTOR, None, noon(HOUR));
+    let deleted = store.delete_templates(by(HOUR), last.clone());
     assert_eq!(deleted.await.unwrap(), DeleteOutcome::Done(last));
     let lines = event_lines(store, mine).await;
     let expected =

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use galley_domain::template::{Review, edit::Edit};
-use galley_store::{Feed, NewTemplate, TemplateChange, TraceContext};
+use galley_store::{Feed, Initiator, NewTemplate, TemplateChange, TraceContext};
 
 use super::{
     deliveries::lease,
-    fixture::{ACTOR, Shared, account, change, create, events, new, noon},
+    fixture::{Shared, account, change, create, events, initiator, new, noon},
     webhooks::{endpoint, register},
 };
 use galley_test_macros::on_both_databases;
@@ -122,10 +122,8 @@ async fn events_keep_the_trace_of_their_request(store: &Shared) {
     store.upsert_templates(vec![upsert]).await.unwrap();
     let deletion = TemplateChange { trace: trace("4"), ..change(account, id) };
     store.delete_template(deletion).await.unwrap();
-    let ids = vec![plain];
-    let deleted =
-        store.delete_templates(account, ids, Review::Manual, ACTOR, trace("5"), noon(5)).await;
-    deleted.unwrap();
+    let by = Initiator { trace: trace("5"), ..initiator(account, Review::Manual, noon(5)) };
+    store.delete_templates(by, vec![plain]).await.unwrap();
     let expected = [trace("1"), None, trace("2"), trace("3"), trace("4"), trace("5")];
     let traces: Vec<_> =
         events(store, account, 0, 100).await.into_iter().map(|event| event.trace).collect();

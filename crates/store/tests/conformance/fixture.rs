@@ -14,7 +14,7 @@ use galley_domain::{
 use galley_store::postgres::{PostgresOptions, PostgresStore};
 use galley_store::{
     Actor, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate,
-    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, NewAccount,
+    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, Initiator, NewAccount,
     NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
     TranslationGroup, sqlite::SqliteOptions,
 };
@@ -217,6 +217,10 @@ pub(crate) fn change(account: AccountId, id: TemplateId) -> TemplateChange {
         trace: None,
         at: noon(1_000),
     }
+}
+
+pub(crate) fn initiator(account: AccountId, review: Review, at: Timestamp) -> Initiator {
+    Initiator { account, review, actor: ACTOR, trace: None, at }
 }
 
 pub(crate) fn done(outcome: ChangeOutcome) -> StoredTemplate {

@@ -15,7 +15,7 @@ use galley_test_macros::on_both_databases;
 
 use super::{
     fixture::{
-        ACTOR, Shared, account, change, create, create_concurrently, done, new, noon, template,
+        Shared, account, change, create, create_concurrently, done, initiator, new, noon, template,
         translation,
     },
     uploads::assert_integrity,
@@ -161,7 +161,8 @@ async fn write_at_random(
         }
         8 => drop(store.delete_template(change).await.unwrap()),
         _ => {
-            drop(store.delete_templates(account, ids.clone(), Review::Auto, ACTOR, None, at).await);
+            let by = initiator(account, Review::Auto, at);
+            drop(store.delete_templates(by, ids.clone()).await);
         }
     }
 }

@@ -3,6 +3,8 @@
 //! A test that counts has one thread: all statements of a pipeline are queued before the driver
 //! writes them, and reach the proxy together.
 
+mod changes;
+
 use std::{
     sync::{
         Arc,
@@ -263,9 +265,9 @@ async fn work_with_a_provider_and_a_session_take_few_round_trips() {
     let expected = [
         ("submit", 10),
         ("begin", 6),
-        ("record the call", 10),
+        ("record the call", 9),
         ("begin a sweep", 3),
-        ("a page", 10),
+        ("a page", 9),
         ("finish a sweep", 7),
         ("start a session", 3),
         ("end a session", 3),
@@ -419,10 +421,10 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
     let expected = [
         ("create an account", 4),
         ("change the clock", 2),
-        ("create a template", 14),
-        ("apply a step", 8),
+        ("create a template", 13),
+        ("apply a step", 7),
         ("apply nothing", 4),
-        ("delete a template", 12),
+        ("delete a template", 9),
         ("create a fault", 3),
         ("decide on a fault", 7),
         ("add a message", 5),

@@ -23,8 +23,8 @@ use galley_store::{
 use galley_test_macros::on_both_databases;
 
 use super::fixture::{
-    ACTOR, Shared, account, change, create, create_concurrently, created, done, events, new, noon,
-    template_subject, translation,
+    ACTOR, Shared, account, change, create, create_concurrently, created, done, events, initiator,
+    new, noon, template_subject, translation,
 };
 
 const LANGUAGES: [&str; 4] = ["en_US", "de_DE", "pt_BR", "fr_FR"];
@@ -43,14 +43,13 @@ fn ids(templates: &[StoredTemplate]) -> Vec<TemplateId> {
 }
 
 async fn delete_translations(store: &Shared, account: AccountId, name: &str) -> DeleteOutcome {
-    store.delete_translations(account, name, Review::Manual, ACTOR, None, noon(5)).await.unwrap()
+    let by = initiator(account, Review::Manual, noon(5));
+    store.delete_translations(by, name).await.unwrap()
 }
 
 async fn delete(store: &Shared, account: AccountId, ids: &[TemplateId]) -> DeleteOutcome {
-    store
-        .delete_templates(account, ids.to_vec(), Review::Manual, ACTOR, None, noon(5))
-        .await
-        .unwrap()
+    let by = initiator(account, Review::Manual, noon(5));
+    store.delete_templates(by, ids.to_vec()).await.unwrap()
 }
 
 /// A template that is not approved, so that its category can change.

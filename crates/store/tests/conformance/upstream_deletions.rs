@@ -9,7 +9,7 @@ use galley_store::DeleteOutcome;
 use galley_test_macros::on_both_databases;
 
 use super::{
-    fixture::{ACTOR, Shared, create, done as changed, noon},
+    fixture::{Shared, create, done as changed, initiator, noon},
     upstream::{connected, done, mirror, read_record, remote, sweep},
     upstream_submission::{changing, created_as, make, queued, submitted},
 };
@@ -92,16 +92,15 @@ async fn several_deletes_are_queued_with_the_deletion(store: &Shared) {
     "de".clone_into(&mut german.language);
     let names = [remote("5", "a", "APPROVED", "Hi"), german, remote("7", "b", "APPROVED", "Hi")];
     sweep(store, fence, &names, 1).await;
-    let review = Review::Provider;
-    let deleted =
-        store.delete_translations(account, "a", review, ACTOR, None, noon(2)).await.unwrap();
+    let by = |at| initiator(account, Review::Provider, noon(at));
+    let deleted = store.delete_translations(by(2), "a").await.unwrap();
     assert!(matches!(deleted, DeleteOutcome::Done(ids) if ids.len() == 2));
     let delete = (Kind::Delete, 1, State::Queued);
     assert_eq!(queued(store, account).await, [delete, delete]);
     let other = mirror(store, account, "7").await.template.unwrap();
     let missing = TemplateId::new(1).unwrap();
     for ids in [vec![other, missing], vec![other]] {
-        store.delete_templates(account, ids, review, ACTOR, None, noon(3)).await.unwrap();
+        store.delete_templates(by(3), ids).await.unwrap();
     }
     assert_eq!(queued(store, account).await, [delete; 3]);
 }

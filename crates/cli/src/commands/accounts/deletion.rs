@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::bail;
-use galley_store::{Account, Actor, DeleteAccountOutcome, DeleteOutcome, ListQuery};
+use galley_store::{Account, Actor, DeleteAccountOutcome, DeleteOutcome, Initiator, ListQuery};
 
 use crate::{commands::CommandContext, table};
 
@@ -66,6 +66,14 @@ fn confirm(name: &str) -> anyhow::Result<()> {
 
 /// Deletes all templates of the account. Returns how many.
 async fn delete_templates(context: &CommandContext, account: &Account) -> anyhow::Result<usize> {
+    let by = Initiator {
+        account: account.id,
+        // Not the effective review: the templates at the provider of a connected account stay.
+        review: account.review,
+        actor: Actor::Operator,
+        trace: None,
+        at: context.now,
+    };
     let mut deleted = 0;
     loop {
         let page = context.store.list(ListQuery::new(account.id, STEP)).await?;
@@ -74,11 +82,7 @@ async fn delete_templates(context: &CommandContext, account: &Account) -> anyhow
             return Ok(deleted);
         }
         let count = ids.len();
-        // Not the effective review: the templates at the provider of a connected account stay.
-        let (review, actor) = (account.review, Actor::Operator);
-        let delete =
-            context.store.delete_templates(account.id, ids, review, actor, None, context.now);
-        match delete.await? {
+        match context.store.delete_templates(by, ids).await? {
             DeleteOutcome::Done(_) => deleted += count,
             // Another process deletes them, too: read the list again.
             DeleteOutcome::NoTemplate(_) => {}

@@ -12,7 +12,7 @@ use galley_domain::{
     rulebook::{Rulebook, WHATSAPP},
 };
 use galley_store::{
-    Account, Actor, Author, CredentialId, SecretHash, TemplateChange, TraceContext,
+    Account, Actor, Author, CredentialId, Initiator, SecretHash, TemplateChange, TraceContext,
 };
 use jiff::Timestamp;
 
@@ -114,6 +114,17 @@ impl<S> Caller<S> {
             id,
             expected: None,
             version: None,
+            review: self.account.effective_review(),
+            actor: Actor::Token(self.token),
+            trace: self.trace,
+            at: app.clock().now(),
+        }
+    }
+
+    /// This caller as the one who deletes several templates.
+    pub(super) fn initiator(&self, app: &App) -> Initiator {
+        Initiator {
+            account: self.account.id,
             review: self.account.effective_review(),
             actor: Actor::Token(self.token),
             trace: self.trace,

@@ -2,7 +2,6 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::{emulator::faults::Call, id::TemplateId, rulebook::WHATSAPP};
-use galley_store::Actor;
 
 use super::{
     caller::{Caller, unknown},
@@ -72,10 +71,7 @@ async fn delete_by_ids(
         ids.push(caller.resolve(app, id).await?);
     }
     caller.strike_template(app, Call::Delete, ids[0]).await?;
-    let (account, review) = (caller.account.id, caller.account.effective_review());
-    let (actor, at) = (Actor::Token(caller.token), app.clock().now());
-    let deleted = app.store().delete_templates(account, ids, review, actor, caller.trace, at);
-    outcomes::deleted(deleted.await?)
+    outcomes::deleted(app.store().delete_templates(caller.initiator(app), ids).await?)
 }
 
 async fn delete_by_id(
@@ -125,10 +121,8 @@ async fn delete_all_languages(
     name: &str,
 ) -> Result<Vec<TemplateId>, Problem> {
     caller.strike(app, Call::Delete, Some(name)).await?;
-    let (account, review) = (caller.account.id, caller.account.effective_review());
-    let (actor, at) = (Actor::Token(caller.token), app.clock().now());
-    let deleted = app.store().delete_translations(account, name, review, actor, caller.trace, at);
-    let deleted = outcomes::deleted(deleted.await?)?;
+    let deleted = app.store().delete_translations(caller.initiator(app), name).await?;
+    let deleted = outcomes::deleted(deleted)?;
     if deleted.is_empty() {
         let detail = "The account has no template with this name. Check the name.";
         return Err(name_unknown(detail));

@@ -10,7 +10,10 @@ use galley_domain::document::{
     text::{folded, is_unspaced_letter, is_word_character},
 };
 
-use crate::{Actor, CredentialId, Version};
+use crate::{
+    Actor, CredentialId, StoreError, Version,
+    stored_row::{Row, StoredRow as _},
+};
 
 /// Members that select the kind of a component. Their values are words of the rulebook, not texts.
 const KINDS: [&str; 9] = [
@@ -57,6 +60,14 @@ pub(crate) struct VersionAuthor {
     pub(crate) author: Actor,
     /// The length of its content.
     pub(crate) bytes: u64,
+}
+
+impl VersionAuthor {
+    /// The author of the version in a row.
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let (number, author) = (row.number("version")?, row.actor("actor")?);
+        Ok(Self { number, author, bytes: row.number("bytes")? })
+    }
 }
 
 /// What the authors of the versions say about the decision of a person.

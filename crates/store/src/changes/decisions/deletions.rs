@@ -2,27 +2,13 @@
 
 use std::collections::HashMap;
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    template::{Review, lifecycle::Trigger},
-};
-use jiff::Timestamp;
+use galley_domain::{id::TemplateId, template::lifecycle::Trigger};
 
-use super::{Planned, plan};
+use super::plan;
 use crate::{
-    Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange, TraceContext,
-    emulator::Emulation,
+    ChangeOutcome, DeleteOutcome, Initiator, StoredTemplate, TemplateChange, emulator::Emulation,
+    template_rows::Planned,
 };
-
-/// The account and actor that delete several templates, and when.
-#[derive(Clone, Copy)]
-pub(crate) struct Initiator {
-    pub(crate) account: AccountId,
-    pub(crate) review: Review,
-    pub(crate) actor: Actor,
-    pub(crate) trace: Option<TraceContext>,
-    pub(crate) at: Timestamp,
-}
 
 /// One of several deletions.
 pub(crate) type PlannedDeletion = (TemplateChange, Planned);

@@ -1,45 +1,13 @@
-//! What an edit writes, and when it is refused because of its version or its category.
+//! When an edit is refused because of its version or its category.
 
 use std::borrow::Cow;
 
-use galley_domain::{
-    id::AccountId,
-    rulebook::Category,
-    template::{
-        Status,
-        edit::Edit,
-        lifecycle::{EventType, State},
-        message_text::MessageText,
-        sample,
-    },
-};
+use galley_domain::template::{Status, edit::Edit};
 
-use super::Planned;
 use crate::{
-    ChangeOutcome, MAX_VERSIONS, StoredTemplate, Version, decisions::stored_bytes::version_bytes,
-    encoding::text_hash,
+    ChangeOutcome, Version,
+    template_rows::{Planned, PlannedEdit},
 };
-
-/// An edit whose version exists and whose category the template allows.
-pub(crate) struct PlannedEdit<'e> {
-    /// The transition, with the new category.
-    pub(crate) planned: Planned,
-    /// The new content; `None` if it stays.
-    pub(crate) content: Option<Cow<'e, str>>,
-}
-
-/// The former versions that an edit deletes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExpiredVersions {
-    /// The newest of them.
-    pub(crate) last: u64,
-    /// The approved version, which stays.
-    pub(crate) except: Option<u64>,
-}
-
-/// Maximum number of versions that one edit deletes. Usually there is one; a template with more
-/// loses the rest with its next edits.
-pub(crate) const MAX_EXPIRED_VERSIONS: i64 = 16;
 
 /// The other languages of a template's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,28 +55,8 @@ pub(crate) fn plan_edit(
     Ok(PlannedEdit { planned, content })
 }
 
-/// The new version that has this content and category of the provider. It waits for the status that
-/// the provider shows; the rules for edits do not apply to what the provider already has.
-pub(crate) fn accepted_edit(
-    before: StoredTemplate,
-    content: String,
-    category: Option<Category>,
-) -> PlannedEdit<'static> {
-    let next =
-        State { version: before.state.version + 1, newest_status: Status::Pending, ..before.state };
-    let planned = Planned {
-        category: category.unwrap_or(before.template.category()),
-        before,
-        next,
-        event: EventType::Edited,
-        is_accepted: true,
-        emulated_at: None,
-    };
-    PlannedEdit { planned, content: Some(Cow::Owned(content)) }
-}
-
 impl PlannedEdit<'_> {
-    /// Whether the edit changes the category. If so, the backend calls
+    /// Whether the edit changes the category. If so, the body calls
     /// [`category_refusal`](Self::category_refusal).
     pub(crate) fn changes_category(&self) -> bool {
         self.planned.previous_category().is_some()
@@ -131,29 +79,5 @@ impl PlannedEdit<'_> {
     /// Whether the edit counts towards the limits of an account that has them.
     pub(crate) fn is_counted(&self) -> bool {
         self.planned.before.state.status() == Status::Approved
-    }
-
-    /// The former versions that the edit deletes, if there can be any.
-    pub(crate) fn expired_versions(&self) -> Option<ExpiredVersions> {
-        let next = &self.planned.next;
-        let last = next.version.checked_sub(MAX_VERSIONS).filter(|last| *last > 0)?;
-        Some(ExpiredVersions { last, except: next.approved_version })
-    }
-
-    /// The quota bytes that the new version takes.
-    pub(crate) fn added_bytes(&self) -> i64 {
-        version_bytes(self.content.as_deref().unwrap_or(self.planned.before.template.content()))
-    }
-
-    /// The index key of the new message text.
-    pub(crate) fn text_key(&self, account: AccountId) -> Option<[u8; 16]> {
-        let content = self.content.as_deref().unwrap_or(self.planned.before.template.content());
-        let text = MessageText::from_content(self.planned.category, content);
-        text.map(|text| text_hash(account, &text))
-    }
-
-    /// The uploaded media that the new content references.
-    pub(crate) fn media_handles(&self) -> impl Iterator<Item = &str> {
-        self.content.as_deref().map(sample::referenced_names).into_iter().flatten()
     }
 }

@@ -12,8 +12,11 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{Initiator, Planned, Siblings, deleted, plan, plan_deletions, plan_edit};
-use crate::{Actor, ChangeOutcome, DeleteOutcome, StoredTemplate, TemplateChange};
+use super::{Siblings, deleted, plan, plan_deletions, plan_edit};
+use crate::{
+    Actor, ChangeOutcome, DeleteOutcome, Initiator, StoredTemplate, TemplateChange,
+    template_rows::Planned,
+};
 
 const ACCOUNT: u64 = 1;
 

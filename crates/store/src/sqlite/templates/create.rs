@@ -16,12 +16,11 @@ use crate::{
     emulator::{self, Emulation},
     encoding::LookupKeys,
     engine::Tx,
-    events::created_event,
+    events::{self, created_event},
     sqlite::{
         buffered_index::Hash,
         checksum::{Checksum, integer},
         columns::{actor_key, key, millis},
-        events,
         idempotency::{self, Found},
         limits,
         statements::ready,
@@ -84,14 +83,14 @@ pub(in crate::sqlite) fn create(
         ready(emulator::emulation(&mut Tx::new(batch), new.account, new.review, new.at))?;
     let limits = batch.limits(new.account)?;
     let bytes = version_bytes(new.template.content());
-    let exceeded = batch.stored_bytes(new.account)?.refusal(bytes);
+    let exceeded = batch.account(new.account)?.stored_bytes.refusal(bytes);
     if let Some(refusal) = refusal(batch, new, lookup_keys, (limits, exceeded), emulation)? {
         return Ok(refusal);
     }
     let state = State::initial(new.review);
     let id = insert(batch, new, lookup_keys, &state)?;
     let mut template = created(new, id, &state);
-    events::append(batch, &created_event(new, &template))?;
+    events::append(&mut Tx::new(batch), &created_event(new, &template))?;
     if new.review.submits_at_once() {
         let submitted = (new.account, id, state.version);
         ready(upstream::queue_submission(&mut Tx::new(batch), submitted, new.at))?;
@@ -101,8 +100,8 @@ pub(in crate::sqlite) fn create(
         template = ready(emulator::run_first_script(tx, new, id, state, emulation))?;
     }
     if limits.is_some() {
-        let (seq, at) = (batch.newest_seq(new.account)?, Emulation::quota_time(emulation, new.at));
-        crate::limits::count_create(&mut Tx::new(batch), new.account, seq, at)?;
+        let at = Emulation::quota_time(emulation, new.at);
+        crate::limits::count_create(&mut Tx::new(batch), new.account, at)?;
     }
     if let (Some(idempotency), Some(key)) = (&new.idempotency, lookup_keys.idempotency) {
         if let Some(expired) = expired {
@@ -145,7 +144,7 @@ pub(in crate::sqlite) fn insert(
         let handles = sample::referenced_names(template.content());
         ready(uploads::mark_used(&mut Tx::new(batch), new.account, handles, new.at))?;
     }
-    batch.add_stored_bytes(new.account, version_bytes(template.content()))?;
+    batch.account(new.account)?.stored_bytes.add(version_bytes(template.content()));
     Ok(id)
 }
 

@@ -7,21 +7,18 @@ use std::{
 
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::out_of_ids;
 use crate::{
     AccountLimits, StoreError,
-    decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
+    engine::{AccountState, Dialect},
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
-        columns::{key, millis, number},
+        columns::{key, millis},
+        statements::execute,
     },
-    stored_row::StoredRow as _,
 };
-
-const UPDATE_ACCOUNT: &str = "UPDATE account SET last_seq = ?2, \
-     template_bytes = template_bytes + ?3 WHERE id = ?1";
 
 /// One open write transaction. It owns its connection, so that a body that is written for both
 /// engines can hold it.
@@ -30,7 +27,8 @@ pub(in crate::sqlite) struct Batch {
     indexes: Arc<BufferedIndexes>,
     index_changes: IndexChanges,
     last_template: Option<u64>,
-    accounts: HashMap<AccountId, AccountSnapshot>,
+    /// Each is read once, regardless of the number of writes.
+    accounts: HashMap<AccountId, AccountState>,
     credentials_changed: bool,
     savepoint: Option<Savepoint>,
 }
@@ -40,7 +38,7 @@ struct Savepoint {
     last_template: Option<u64>,
     credentials_changed: bool,
     /// The accounts that have been used since, as they were.
-    accounts: Vec<(AccountId, Option<AccountSnapshot>)>,
+    accounts: Vec<(AccountId, Option<AccountState>)>,
     names: usize,
     idempotency_keys: usize,
     is_refused: bool,
@@ -65,18 +63,6 @@ pub(super) struct ClosedBatch {
     /// The newest event of each account that has new ones.
     pub(super) newest_seqs: Vec<(AccountId, u64)>,
     pub(super) index_changes: IndexChanges,
-}
-
-/// An account's row as this transaction sees it. Read once, regardless of the number of writes.
-#[derive(Clone)]
-struct AccountSnapshot {
-    last_seq: u64,
-    /// Whether the transaction appended events, so that `last_seq` must be written back.
-    has_new_events: bool,
-    limits: Option<AccountLimits>,
-    stored_bytes: StoredBytes,
-    /// Whether the account is deleted. Its events and versions still expire.
-    is_deleted: bool,
 }
 
 impl Batch {
@@ -194,23 +180,14 @@ impl Batch {
         self.index_changes.idempotency_keys.undo_to(savepoint.idempotency_keys);
     }
 
-    /// Allocates the sequence number of the account's next event. The account's row is updated
-    /// once per transaction, in [`Batch::close`].
-    pub(in crate::sqlite) fn next_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        let snapshot = self.account(account)?;
-        snapshot.last_seq += 1;
-        snapshot.has_new_events = true;
-        Ok(snapshot.last_seq)
-    }
-
     /// The sequence number of the account's newest event, including those of this transaction.
     pub(in crate::sqlite) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        Ok(self.existing_account(account)?.last_seq)
+        Ok(self.existing_account(account)?.newest_event())
     }
 
     /// Whether the account exists and is not deleted.
     pub(crate) fn has_account(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        Ok(self.find_account(account)?.is_some_and(|snapshot| !snapshot.is_deleted))
+        Ok(self.find_account(account)?.is_some_and(|it| !it.is_deleted))
     }
 
     /// The limits of the account, if it has any.
@@ -221,64 +198,51 @@ impl Batch {
         Ok(self.existing_account(account)?.limits)
     }
 
-    /// What the account stores, with the changes of this transaction.
-    pub(in crate::sqlite) fn stored_bytes(
+    /// Applies changed settings of the account, or its deletion, to the later writes of this transaction.
+    pub(in crate::sqlite) fn reread_account(
         &mut self,
         account: AccountId,
-    ) -> Result<StoredBytes, StoreError> {
-        Ok(self.existing_account(account)?.stored_bytes)
-    }
-
-    /// Counts bytes that the account's templates take or free. The account's row is updated once
-    /// per transaction, in [`Batch::close`].
-    pub(in crate::sqlite) fn add_stored_bytes(
-        &mut self,
-        account: AccountId,
-        change: i64,
     ) -> Result<(), StoreError> {
-        self.account(account)?.stored_bytes.add(change);
-        Ok(())
-    }
-
-    /// Applies changed limits and quotas of the account, or its deletion, to the later writes of this transaction.
-    pub(crate) fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
         let changed = read_account(&self.connection, account)?;
-        if let (Some(snapshot), Some(changed)) = (self.find_account(account)?, changed) {
-            snapshot.limits = changed.limits;
-            snapshot.is_deleted = changed.is_deleted;
-            snapshot.stored_bytes.set_max_of(&changed.stored_bytes);
+        if let (Some(state), Some(changed)) = (self.find_account(account)?, changed) {
+            state.set_settings_of(&changed);
         }
         Ok(())
     }
 
     /// The account of a new version, endpoint or file, which must not be deleted: the caller may
     /// have been authenticated before the deletion.
-    fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
-        let snapshot = self.account(account)?;
-        if snapshot.is_deleted {
+    fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
+        let state = self.account(account)?;
+        if state.is_deleted {
             return Err(rusqlite::Error::QueryReturnedNoRows.into());
         }
-        Ok(snapshot)
+        Ok(state)
     }
 
-    fn account(&mut self, account: AccountId) -> Result<&mut AccountSnapshot, StoreError> {
+    /// The account with the changes of this transaction. Its row is updated once per transaction,
+    /// in [`Batch::close`].
+    pub(in crate::sqlite) fn account(
+        &mut self,
+        account: AccountId,
+    ) -> Result<&mut AccountState, StoreError> {
         Ok(self.find_account(account)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
     fn find_account(
         &mut self,
         account: AccountId,
-    ) -> Result<Option<&mut AccountSnapshot>, StoreError> {
+    ) -> Result<Option<&mut AccountState>, StoreError> {
         if let Some(savepoint) = &mut self.savepoint
             && savepoint.accounts.iter().all(|(known, _)| *known != account)
         {
             savepoint.accounts.push((account, self.accounts.get(&account).cloned()));
         }
         match self.accounts.entry(account) {
-            Entry::Occupied(snapshot) => Ok(Some(snapshot.into_mut())),
+            Entry::Occupied(state) => Ok(Some(state.into_mut())),
             Entry::Vacant(entry) => {
-                let snapshot = read_account(&self.connection, account)?;
-                Ok(snapshot.map(|snapshot| entry.insert(snapshot)))
+                let state = read_account(&self.connection, account)?;
+                Ok(state.map(|state| entry.insert(state)))
             }
         }
     }
@@ -294,18 +258,11 @@ impl Batch {
         indexes.names.merge(&mut index_changes.names, connection)?;
         indexes.idempotency_keys.merge(&mut index_changes.idempotency_keys, connection)?;
         let mut newest_seqs = Vec::new();
-        for (account, snapshot) in accounts {
-            let bytes = snapshot.stored_bytes.change();
-            if snapshot.has_new_events || bytes != 0 {
-                connection.prepare_cached(UPDATE_ACCOUNT)?.execute(params![
-                    key(account.get()),
-                    key(snapshot.last_seq),
-                    bytes
-                ])?;
+        for (account, state) in accounts {
+            if let Some(changes) = state.changes(*account) {
+                execute(connection, AccountState::UPDATE, &changes)?;
             }
-            if snapshot.has_new_events {
-                newest_seqs.push((*account, snapshot.last_seq));
-            }
+            newest_seqs.extend(state.new_event().map(|newest| (*account, newest)));
         }
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
@@ -322,22 +279,10 @@ impl Batch {
 fn read_account(
     connection: &Connection,
     account: AccountId,
-) -> Result<Option<AccountSnapshot>, StoreError> {
-    let query = concat!(
-        "SELECT last_seq, template_limit, deleted_at IS NOT NULL AS is_deleted, ",
-        stored_bytes_columns!(),
-        " FROM account WHERE id = ?1"
-    );
-    let mut query = connection.prepare_cached(query)?;
+) -> Result<Option<AccountState>, StoreError> {
+    let mut query = connection.prepare_cached(AccountState::select(Dialect::Sqlite))?;
     let mut rows = query.query([key(account.get())])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(AccountSnapshot {
-        last_seq: number(row, 0)?,
-        has_new_events: false,
-        limits: row.account_limits()?,
-        stored_bytes: StoredBytes::read(row)?,
-        is_deleted: row.get("is_deleted")?,
-    }))
+    rows.next()?.map(AccountState::read).transpose()
 }
 
 fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {

@@ -12,8 +12,8 @@ use crate::records::KeptSamples;
 use crate::{
     Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    changes::{PlannedEdit, accepted_edit},
     decisions::audit::AuditedChange,
+    template_rows::{PlannedEdit, accepted_edit},
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.

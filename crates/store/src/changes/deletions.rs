@@ -1,0 +1,155 @@
+//! Deletions of one or several templates. A damaged template can be deleted, too.
+
+use galley_domain::{
+    id::{AccountId, TemplateId},
+    template::lifecycle::Trigger,
+};
+
+use super::decisions::{deleted, plan, plan_deletions};
+use crate::{
+    ChangeOutcome, DeleteOutcome, Initiator, StoreError, TemplateChange, TranslationGroup,
+    emulator::{self, Emulation},
+    encoding::key,
+    engine::{ReadTemplate, TemplateColumns, Tx, Value, values},
+    events, limits,
+    template_rows::{Planned, update_checksum},
+    upstream,
+};
+
+/// Deletes a template: clears its unique key, which frees the name. The row stays as history.
+pub(super) async fn one(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+) -> Result<ChangeOutcome, StoreError> {
+    let TemplateChange { account, id, review, actor, trace, at, .. } = *change;
+    tx.lock(account).await?;
+    let found = select_ids(tx, account, &[id]).await?;
+    let by = Initiator { account, review, actor, trace, at };
+    let (found, emulation) = after_due_steps(tx, by, found).await?;
+    let is_intact = found.iter().all(|it| it.is_intact);
+    let stored = found.into_iter().map(|it| it.template).next();
+    let planned = match plan(change, Trigger::Delete, stored, emulation) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    delete(tx, change, &planned, is_intact, emulation).await?;
+    Ok(ChangeOutcome::done(Some(planned.before)))
+}
+
+/// Deletes all templates of a group.
+pub(super) async fn group(
+    tx: &mut Tx<'_>,
+    by: Initiator,
+    group: TranslationGroup,
+) -> Result<DeleteOutcome, StoreError> {
+    tx.lock(by.account).await?;
+    let index = tx.dialect().either(" INDEXED BY template_of_translation_group", "");
+    let selection = format!("{index} WHERE translation_group = $2");
+    let found = select(tx, by.account, &selection, group.0.into()).await?;
+    let ids: Vec<TemplateId> = found.iter().map(|it| it.template.id).collect();
+    delete_all(tx, by, &ids, found).await
+}
+
+/// Deletes all of these templates, or none.
+pub(super) async fn several(
+    tx: &mut Tx<'_>,
+    by: Initiator,
+    ids: &[TemplateId],
+) -> Result<DeleteOutcome, StoreError> {
+    tx.lock(by.account).await?;
+    let found = select_ids(tx, by.account, ids).await?;
+    delete_all(tx, by, ids, found).await
+}
+
+async fn delete_all(
+    tx: &mut Tx<'_>,
+    by: Initiator,
+    ids: &[TemplateId],
+    found: Vec<ReadTemplate>,
+) -> Result<DeleteOutcome, StoreError> {
+    let (found, emulation) = after_due_steps(tx, by, found).await?;
+    let damaged = found.iter().filter(|it| !it.is_intact).map(|it| it.template.id);
+    let damaged: Vec<TemplateId> = damaged.collect();
+    let stored = found.into_iter().map(|it| it.template).collect();
+    let planned = match plan_deletions(by, ids, stored, emulation) {
+        Ok(planned) => planned,
+        Err(refusal) => return Ok(refusal),
+    };
+    for (change, planned) in &planned {
+        delete(tx, change, planned, !damaged.contains(&change.id), emulation).await?;
+    }
+    Ok(deleted(&planned))
+}
+
+/// Applies the due steps of the scripts of templates; returns the templates after that, and how an
+/// emulator account decides on the deletion.
+async fn after_due_steps(
+    tx: &mut Tx<'_>,
+    by: Initiator,
+    found: Vec<ReadTemplate>,
+) -> Result<(Vec<ReadTemplate>, Option<Emulation>), StoreError> {
+    let Initiator { account, review, at, .. } = by;
+    let emulation = emulator::emulation(tx, account, review, at).await?;
+    let mut is_changed = false;
+    for ReadTemplate { template, .. } in found.iter().filter(|it| it.is_intact) {
+        is_changed |= emulator::apply_due_of(tx, account, template.id, emulation, at).await?;
+    }
+    if !is_changed {
+        return Ok((found, emulation));
+    }
+    let ids: Vec<TemplateId> = found.iter().map(|it| it.template.id).collect();
+    Ok((select_ids(tx, account, &ids).await?, emulation))
+}
+
+async fn select_ids(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    ids: &[TemplateId],
+) -> Result<Vec<ReadTemplate>, StoreError> {
+    // SQLite would look through all templates of the account in another index.
+    let no_index = tx.dialect().either(" NOT INDEXED", "");
+    let selection = format!("{no_index} WHERE {}", tx.dialect().is_any("id", "$2"));
+    let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+    select(tx, account, &selection, ids.into()).await
+}
+
+/// The templates of an account, oldest first, which a condition selects by one value (`$2`).
+async fn select(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    selection: &str,
+    value: Value<'_>,
+) -> Result<Vec<ReadTemplate>, StoreError> {
+    let TemplateColumns { columns, decode } = tx.template_columns();
+    let statement = format!(
+        "SELECT {columns} FROM template{selection} AND account_id = $1 AND \
+         unique_key IS NOT NULL ORDER BY id"
+    );
+    tx.query(&statement, &[account.into(), value], decode).await
+}
+
+async fn delete(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    planned: &Planned,
+    is_intact: bool,
+    emulation: Option<Emulation>,
+) -> Result<(), StoreError> {
+    tx.release_unique_key(change.id)?;
+    let update =
+        "UPDATE template SET unique_key = NULL, revision = $2, updated_at = $3 WHERE id = $1";
+    tx.defer(update, &values![change.id, planned.revision(), change.at])?;
+    // The history of a damaged template stays recognisable as damaged.
+    if is_intact {
+        update_checksum(tx, change.id)?;
+    }
+    for event in planned.events(change, None) {
+        events::append(tx, &event)?;
+    }
+    if change.review.is_by_provider() {
+        let deleted = (change.account, change.id, planned.next.version);
+        upstream::queue_deletion(tx, deleted, change.at).await?;
+    }
+    limits::delete_edit_counts(tx, change)?;
+    emulator::finish_deletion(tx, change, &planned.before, emulation).await
+}

@@ -1,0 +1,124 @@
+//! Appends events, in the transaction of the change that they report. The lock on the account keeps
+//! their numbers in order.
+
+use galley_domain::{
+    id::{AccountId, WebhookId},
+    template::lifecycle::EventType,
+    webhook::delivery::DisableReason,
+};
+use jiff::Timestamp;
+
+use super::NewEvent;
+use crate::{
+    Actor, StoreError, TraceContext, UpstreamConnection, Webhook,
+    encoding::{actor_key, origin},
+    engine::{Dialect, Tx, Value, values},
+};
+
+macro_rules! insert {
+    ($column:literal, $checksum:literal) => {
+        concat!(
+            "INSERT INTO event (account_id, seq, type, template_id, version, at, actor, category, \
+             status, reason, webhook_id, origin, trace, emulated_at",
+            $column,
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
+            $checksum,
+            ")"
+        )
+    };
+}
+
+/// Inserts an event. One that is not about a template has a 0 or an empty text in its columns.
+const fn insert(dialect: Dialect) -> &'static str {
+    dialect.either(
+        insert!(", checksum", ", row_checksum($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
+        insert!("", ""),
+    )
+}
+
+/// Appends an event about a template of a locked account.
+pub(crate) fn append(tx: &mut Tx<'_>, event: &NewEvent<'_>) -> Result<(), StoreError> {
+    let seq = tx.account(event.account)?.next_event();
+    let values = values![
+        event.account,
+        seq,
+        event.kind.as_str(),
+        event.template,
+        event.version,
+        event.at,
+        actor_key(event.actor),
+        event.category.as_str(),
+        event.status.as_str(),
+        event.reason,
+        Value::Null,
+        Value::Null,
+        event.trace.as_ref().map(TraceContext::stored),
+        event.emulated_at,
+    ];
+    let statement = insert(tx.dialect());
+    tx.defer(statement, &values)
+}
+
+/// Appends the event that the service disables an endpoint of a locked account.
+pub(crate) fn append_disabled(
+    tx: &mut Tx<'_>,
+    webhook: &Webhook,
+    reason: DisableReason,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let event = ServiceEvent {
+        account: webhook.account,
+        kind: EventType::WebhookDisabled,
+        reason: reason.as_str(),
+        webhook: Some(webhook.id),
+        url: &webhook.url,
+        at,
+    };
+    append_of_service(tx, &event)
+}
+
+/// Appends an event about the provider of a locked account.
+pub(crate) fn append_upstream(
+    tx: &mut Tx<'_>,
+    connection: &UpstreamConnection,
+    kind: EventType,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let UpstreamConnection { account, base_url: url, .. } = connection;
+    let event = ServiceEvent { account: *account, kind, reason, webhook: None, url, at };
+    append_of_service(tx, &event)
+}
+
+/// An event that the service causes, about something else than a template.
+struct ServiceEvent<'e> {
+    account: AccountId,
+    kind: EventType,
+    reason: &'e str,
+    webhook: Option<WebhookId>,
+    /// The event shows only its [`origin`].
+    url: &'e str,
+    at: Timestamp,
+}
+
+fn append_of_service(tx: &mut Tx<'_>, event: &ServiceEvent<'_>) -> Result<(), StoreError> {
+    let seq = tx.account(event.account)?.next_event();
+    let values = values![
+        event.account,
+        seq,
+        event.kind.as_str(),
+        0_i64,
+        0_i64,
+        event.at,
+        actor_key(Actor::Service),
+        "",
+        "",
+        event.reason,
+        event.webhook,
+        origin(event.url),
+        Value::Null,
+        Value::Null,
+    ];
+    let statement = insert(tx.dialect());
+    tx.defer(statement, &values)
+}

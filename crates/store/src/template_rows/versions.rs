@@ -1,0 +1,136 @@
+//! Replaces the newest version of a template, and deletes the oldest ones. The newest version is in the
+//! row of the template, earlier ones are in `former_version`.
+
+use galley_domain::{id::TemplateId, rulebook::Category, template::lifecycle::Hold};
+
+use super::{ExpiredVersions, MAX_EXPIRED_VERSIONS, PlannedEdit, update};
+use crate::{
+    ChangeOutcome, StoreError, StoredTemplate, TemplateChange, VERSION_OVERHEAD_BYTES,
+    encoding::{actor_key, key},
+    engine::{Dialect, Tx, values},
+    events,
+    stored_row::{Row, StoredRow as _},
+    uploads,
+};
+
+/// Copies the newest version to the former ones.
+macro_rules! keep_former {
+    ($column:literal, $checksum:literal) => {
+        concat!(
+            "INSERT INTO former_version (template_id, version, category, status, created_at, \
+             actor, content, previous_category, reason, decided_at, decided_by",
+            $column,
+            ") SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
+             content, previous_category, reason, decided_at, decided_by",
+            $checksum,
+            " FROM template WHERE id = $1"
+        )
+    };
+}
+
+const KEEP_FORMER_ON_SQLITE: &str = keep_former!(
+    ", checksum",
+    ", row_checksum(id, version, category, status, coalesce(version_at, created_at), actor, \
+     content, previous_category, reason, decided_at, decided_by)"
+);
+
+/// Writes the new version.
+macro_rules! replace {
+    () => {
+        "UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
+         previous_category = $6, content = coalesce($7, content), version_at = $8, \
+         updated_at = $8, actor = $9, message_text = CASE WHEN translation_group IS NULL \
+         THEN message_text ELSE $10 END, revision = $11, hold = $12, announced_category = NULL, \
+         reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1"
+    };
+}
+
+/// Does both in one round trip. The copy reads the row as it was before the statement.
+const REPLACE_ON_POSTGRES: &str =
+    concat!("WITH former AS (", keep_former!("", ""), ") ", replace!());
+
+/// Writes a planned edit and its events, if the account, which is locked, has the space for it.
+pub(crate) async fn write_edit(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    edit: &PlannedEdit<'_>,
+) -> Result<ChangeOutcome, StoreError> {
+    let expired = match edit.expired_versions() {
+        Some(versions) => find_expired(tx, change.id, versions).await?,
+        None => Vec::new(),
+    };
+    let bytes = edit.added_bytes() - expired.iter().map(|it| it.bytes).sum::<i64>();
+    let stored_bytes = &mut tx.account(change.account)?.stored_bytes;
+    if let Some(limit) = stored_bytes.refusal(bytes) {
+        return Ok(ChangeOutcome::Limited(limit));
+    }
+    stored_bytes.add(bytes);
+    if let Some(last) = expired.last() {
+        let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2 AND \
+                      version IS DISTINCT FROM $3";
+        let approved = edit.planned.next.approved_version;
+        tx.defer(delete, &values![change.id, last.number, approved])?;
+    }
+    let edited = replace(tx, change, edit).await?;
+    uploads::mark_used(tx, change.account, edit.media_handles(), change.at).await?;
+    for event in edit.planned.events(change, None) {
+        events::append(tx, &event)?;
+    }
+    Ok(ChangeOutcome::done(edited))
+}
+
+/// A former version to delete.
+struct ExpiredVersion {
+    number: u64,
+    /// Its quota bytes.
+    bytes: i64,
+}
+
+impl ExpiredVersion {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let content: i64 = row.value("bytes")?;
+        Ok(Self { number: row.number("version")?, bytes: content + key(VERSION_OVERHEAD_BYTES) })
+    }
+}
+
+/// The oldest of the former versions that an edit deletes.
+async fn find_expired(
+    tx: &mut Tx<'_>,
+    id: TemplateId,
+    ExpiredVersions { last, except }: ExpiredVersions,
+) -> Result<Vec<ExpiredVersion>, StoreError> {
+    let find = "SELECT version, CAST(octet_length(content) AS bigint) AS bytes FROM former_version \
+                WHERE template_id = $1 AND version <= $2 AND version IS DISTINCT FROM $3 \
+                ORDER BY version LIMIT $4";
+    tx.query(find, &values![id, last, except, MAX_EXPIRED_VERSIONS], ExpiredVersion::read).await
+}
+
+/// Writes the new version of an edit in the place of the newest one.
+async fn replace(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    edit: &PlannedEdit<'_>,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let PlannedEdit { planned, content } = edit;
+    let values = values![
+        change.id,
+        planned.next.version,
+        planned.next.newest_status.as_str(),
+        planned.next.approved_version,
+        planned.category.as_str(),
+        planned.stored_previous_category(change.review).map(Category::as_str),
+        content.as_deref(),
+        change.at,
+        actor_key(change.actor),
+        edit.text_key(change.account),
+        planned.revision(),
+        planned.next.hold.map(Hold::as_str),
+    ];
+    match tx.dialect() {
+        Dialect::Sqlite => {
+            tx.execute(KEEP_FORMER_ON_SQLITE, &values[..1]).await?;
+            update(tx, replace!(), &values).await
+        }
+        Dialect::Postgres => update(tx, REPLACE_ON_POSTGRES, &values).await,
+    }
+}
