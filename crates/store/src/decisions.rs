@@ -4,10 +4,6 @@
 pub(crate) mod audit;
 pub(crate) mod create;
 pub(crate) mod limits;
-pub(crate) mod page_size;
-pub(crate) mod search_index;
-pub(crate) mod search_terms;
-pub(crate) mod statistics;
 pub(crate) mod stored_bytes;
 pub(crate) mod upsert;
 pub(crate) mod versions;

@@ -11,11 +11,12 @@ mod subjects;
 mod tx;
 mod value;
 
-use std::{any::Any, borrow::Cow};
+use std::{any::Any, borrow::Cow, path::Path};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::faults::FaultPoints;
@@ -29,8 +30,9 @@ pub(crate) use self::{
     value::{Value, values},
 };
 use crate::{
-    EventNotifier, NewMessage, ReadKind, StoreError, StoredMessage, StoredTemplate, Version,
-    stored_row::Row,
+    EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page, PhaseObserver,
+    ReadKind, RetentionCursor, StoreActivity, StoreError, StoreStatistics, StoredMessage,
+    StoredTemplate, Version, records::IntegrityCheck, stored_row::Row,
 };
 
 /// The body of a write: decides, and runs its statements. An engine may run it several times with the
@@ -49,6 +51,38 @@ pub(crate) trait Engine: Send + Sync {
     /// Looks after the files of the database, if they are on this machine; `false` if they are gone.
     fn check_files(&self) -> bool;
 
+    /// What this process has counted in memory.
+    fn activity(&self) -> StoreActivity;
+
+    /// The statistics of what each engine has of its own: the search index, and where the data is. The
+    /// others are empty.
+    async fn statistics(&self) -> Result<StoreStatistics, StoreError>;
+
+    /// Checks that the store can be read and written.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Runs these checks, and those of what each engine has of its own.
+    async fn check_integrity(
+        &self,
+        checks: Vec<IntegrityCheck>,
+    ) -> Result<Vec<Finding>, StoreError>;
+
+    /// Writes a consistent copy to a new file. PostgreSQL refuses.
+    async fn backup(
+        &self,
+        path: &Path,
+        allow_damaged: bool,
+        observer: PhaseObserver<'_>,
+    ) -> Result<(), StoreError>;
+
+    /// Deletes the expired ones of the idempotency records after this key. SQLite has them in a buffered
+    /// index.
+    async fn delete_expired_idempotency_records(
+        &self,
+        after: Option<[u8; 16]>,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError>;
+
     /// Runs a write in one transaction; returns when it is durable.
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError>;
 
@@ -62,6 +96,19 @@ pub(crate) trait Engine: Send + Sync {
     /// Adds a sandbox message, together with others that are sent at the same time; `None` if the
     /// account is not an emulator.
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError>;
+
+    /// A page of a list. The indexes that make lists and searches fast differ, and so do their statements.
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError>;
+
+    /// The number of templates in a list.
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError>;
+
+    /// Advances the search index by one step.
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError>;
+
+    /// Advances the search index by one step for one account.
+    async fn index_account(&self, account: AccountId, newest: u64)
+    -> Result<IndexStep, StoreError>;
 
     /// A template, even if it is deleted.
     async fn template_even_deleted(
@@ -140,6 +187,10 @@ pub(crate) enum ReadPath {
     Point,
     /// Work of the service itself.
     Background,
+    /// Work of the service that reads many rows: never on the calling thread.
+    Scan,
+    /// The same, without a deadline: it reads whole tables.
+    FullScan,
     /// A part of a file, for a client that belongs to no account.
     Media,
     /// A longer read for an account, which takes one of its slots.

@@ -18,8 +18,9 @@ mod error;
 mod event_notifier;
 mod events;
 mod fair_slots;
-mod id_range;
 mod limits;
+mod lists;
+mod maintenance;
 mod media_type;
 pub mod migrate;
 mod partial_file;
@@ -31,6 +32,7 @@ mod row_checksum;
 mod schema_policy;
 mod sessions;
 pub mod sqlite;
+mod statistics;
 mod store;
 mod stored_row;
 mod template_rows;
@@ -52,6 +54,7 @@ pub use engine::Store;
 pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
+pub use lists::{MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use postgres::PostgresStore;
 pub use records::{
     Absence, CallPermit, ConnectOutcome, ConnectionChange, ConnectionState, Degraded,
@@ -106,8 +109,7 @@ pub use records::{
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use store::{
-    ChangeStore, EngineSubjects, IDEMPOTENCY_HOURS, ListStore, MAX_CREATES_PER_HOUR,
-    MAX_LIST_COUNT, MAX_SEARCH_COUNT, MaintenanceStore, StatisticsStore, TemplateStore,
+    ChangeStore, EngineSubjects, IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore,
 };
 pub use template_rows::MAX_VERSIONS;
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};

@@ -18,13 +18,11 @@ mod pending_audit;
 mod pipeline;
 mod pool;
 mod reader;
-mod retention;
 pub(crate) mod schema;
 mod search;
 mod search_indexer;
 mod statements;
 mod statistics;
-mod stored_bytes;
 mod subjects;
 mod templates;
 #[cfg(test)]

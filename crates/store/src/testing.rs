@@ -1,6 +1,6 @@
 //! A store for tests: faults are injected into a real one.
 
-use std::{future::Future, path::Path, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -9,11 +9,9 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    ChangeStore, CreateOutcome, EngineSubjects, Finding, IdempotencyRecord, IndexProgress,
-    IndexStep, LanguageSummary, ListQuery, ListStore, MaintenanceStore, NameConflict, NewTemplate,
-    Page, PhaseObserver, RetentionCursor, StatisticsStore, Store, StoreActivity, StoreError,
-    StoreStatistics, StoredTemplate, TemplateStore, UpsertOutcome, Version, VersionSummary,
-    engine::FaultPoints,
+    ChangeStore, CreateOutcome, EngineSubjects, IdempotencyRecord, LanguageSummary, ListQuery,
+    NameConflict, NewTemplate, Store, StoreError, StoredTemplate, TemplateStore, UpsertOutcome,
+    Version, VersionSummary, engine::FaultPoints,
 };
 
 pub use crate::engine::{Fault, Faults, PlantedError};
@@ -49,11 +47,8 @@ macro_rules! with_faults {
             $method:ident $(<$($life:lifetime),+>)? ($($argument:ident: $kind:ty),*)
             -> $output:ty $(=> $instead:path)?;
         )+
-        $(@ $($plain:tt)+)?
     })+) => {
         $(impl $subject for FaultySubjects {
-            $($($plain)+)?
-
             $(
                 fn $method<'me, $($($life,)+)? 'future>(
                     &'me self,
@@ -96,27 +91,5 @@ with_faults! {
     }
     ChangeStore {
         upsert_templates(templates: Vec<NewTemplate>) -> UpsertOutcome;
-    }
-    ListStore {
-        list(listing: ListQuery) -> Page;
-        count_templates(listing: ListQuery) -> u64;
-        update_search_index() -> IndexProgress;
-        index_account(account: AccountId, newest: u64) -> IndexStep;
-    }
-    MaintenanceStore {
-        delete_expired_records(from: RetentionCursor, at: Timestamp) -> RetentionCursor;
-        delete_expired_events(since: Timestamp) -> usize;
-        count_stored_bytes(all: bool) -> usize;
-        ping() -> ();
-        check_integrity() -> Vec<Finding>;
-        backup<'path, 'observer>(
-            path: &'path Path, allow_damaged: bool, observer: PhaseObserver<'observer>
-        ) -> ();
-    }
-    StatisticsStore {
-        statistics() -> StoreStatistics;
-        @ fn activity(&self) -> StoreActivity {
-            self.inner.activity()
-        }
     }
 }

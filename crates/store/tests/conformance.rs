@@ -25,6 +25,7 @@ mod conformance {
     #[cfg(feature = "postgres-suite")]
     mod frozen;
     mod idempotency;
+    mod integrity;
     mod limits;
     mod lists;
     mod media;

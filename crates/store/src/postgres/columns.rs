@@ -3,7 +3,7 @@
 use std::{fmt::Display, sync::Arc};
 
 use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
+    id::{AccountId, TemplateId},
     rulebook::Category,
     template::Status,
 };
@@ -112,13 +112,6 @@ pub(super) fn account_id(
     name: impl RowIndex + Display + Copy,
 ) -> Result<AccountId, StoreError> {
     decode(row, name, |stored: i64| AccountId::new(u64::try_from(stored).ok()?))
-}
-
-pub(super) fn webhook_id(
-    row: &Row,
-    name: impl RowIndex + Display + Copy,
-) -> Result<WebhookId, StoreError> {
-    decode(row, name, |stored: i64| WebhookId::new(u64::try_from(stored).ok()?))
 }
 
 pub(super) fn category(

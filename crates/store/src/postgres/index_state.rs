@@ -8,7 +8,10 @@ use super::{
     list,
     pool::PgConnection,
 };
-use crate::{ListQuery, StoreError, decisions::search_index::IndexState, id_range::IdRange};
+use crate::{
+    ListQuery, StoreError,
+    lists::{IdRange, IndexState},
+};
 
 /// The state of an account in the search index.
 pub(super) async fn load(

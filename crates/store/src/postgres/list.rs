@@ -3,67 +3,29 @@
 //! whatever the number of templates. Filters by phone number and time have no index: they read the
 //! row of each template, without its content, until the page is full.
 
-use async_trait::async_trait;
 use futures_util::future::try_join;
-use galley_domain::id::{AccountId, TemplateId};
+use galley_domain::id::TemplateId;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    PostgresStore,
     columns::{key, number, template_id, without_nul},
     index_state,
     pool::PgConnection,
     search::SearchQuery,
-    search_indexer, templates,
-    transaction::transact,
+    templates,
 };
 use crate::{
-    IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
-    Page, ReadKind, StoreError, StoredTemplate, Unindexed, decisions::page_size::PageBuilder,
-    encoding::unique_key_hash, id_range::IdRange,
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
+    Unindexed,
+    encoding::unique_key_hash,
+    lists::{
+        IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder, bucket_on_postgres as bucket,
+    },
 };
-
-#[async_trait]
-impl ListStore for PostgresStore {
-    async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
-        let connection = self.acquire_for(query.read_kind(), query.account).await?;
-        page(&connection, &query).await
-    }
-
-    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
-        let connection = self.acquire_for(ReadKind::Search, query.account).await?;
-        count(&connection, &query).await
-    }
-
-    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        transact!(self, tx => search_indexer::update_index(tx))
-    }
-
-    async fn index_account(
-        &self,
-        account: AccountId,
-        newest: u64,
-    ) -> Result<IndexStep, StoreError> {
-        self.search_indexer.catch_up(account, newest).await
-    }
-}
-
-/// Minimum number of search hits to fetch: some may be deleted since they were indexed.
-const MIN_FETCHED_HITS: usize = 16;
-
-/// Maximum number of search hits to fetch at once.
-const MAX_FETCHED_HITS: usize = 4_096;
 
 /// Takes the templates of a list in its order, until it returns `false`.
 type Visit<'v> = &'v mut (dyn FnMut(StoredTemplate) -> bool + Send);
 
-/// The bucket of a template. Must be the exact expression of its index.
-macro_rules! bucket {
-    () => {
-        r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#
-    };
-}
-pub(super) use bucket;
 const BUCKET: &str = bucket!();
 
 /// The non-empty buckets of an account, with one index seek each. The last row has no name.
@@ -174,7 +136,7 @@ fn row_filters(query: &ListQuery) -> String {
 }
 
 /// Reads one page from a snapshot.
-async fn page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
+pub(super) async fn page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     connection.begin_snapshot().await?;
     let page = read_page(connection, query).await;
     connection.roll_back().await;
@@ -337,7 +299,7 @@ async fn by_words(
     wanted: usize,
     visit: Visit<'_>,
 ) -> Result<(), StoreError> {
-    let (search, mut step) = (SearchQuery::new(query), wanted.max(MIN_FETCHED_HITS));
+    let (search, mut step) = (SearchQuery::new(query), wanted.max(MIN_SEARCH_BATCH));
     loop {
         let ids = search.ids(connection, range, step).await?;
         let next = ids.last().copied().filter(|_| ids.len() == step);
@@ -348,7 +310,7 @@ async fn by_words(
         let Some(last) = next else { return Ok(()) };
         range = range.resuming_after(last);
         // The filters match few of the hits, and every search begins anew.
-        step = (4 * step).min(MAX_FETCHED_HITS);
+        step = (4 * step).min(MAX_SEARCH_BATCH);
     }
 }
 
@@ -372,7 +334,7 @@ async fn fetch(
 }
 
 /// Counts the templates of a list, up to the maximum.
-async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
+pub(super) async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
     if query.name.is_some() {
         let mut count = 0;
         let mut visit = |_| {

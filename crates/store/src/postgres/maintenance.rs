@@ -1,75 +1,22 @@
 //! Deletes expired idempotency records, and checks the integrity of the database.
 
 use std::{
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{
-    PostgresStore,
     address::PostgresAddress,
     columns::{get, hash, number},
     pool::PgPools,
     schema,
-    stored_bytes::stored,
     tls::Tls,
 };
 use crate::{
-    Finding, MAX_VERSIONS, MaintenanceStore, PhaseObserver, RetentionCursor, StoreError,
-    VERSION_OVERHEAD_BYTES, emulator, encoding::idempotency_cutoff, engine, sessions, uploads,
-    upstream,
+    Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff, records::IntegrityCheck,
 };
-
-#[derive(Debug, thiserror::Error)]
-#[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
-struct BackupUnsupported;
-
-#[async_trait]
-impl MaintenanceStore for PostgresStore {
-    async fn delete_expired_records(
-        &self,
-        from: RetentionCursor,
-        at: Timestamp,
-    ) -> Result<RetentionCursor, StoreError> {
-        let (removed, next) = sweep_records(&self.pools, from.last_key, at).await?;
-        if from.last_key.is_none() {
-            if !engine::fetch(self, sessions::expired(at)).await?.is_empty() {
-                engine::run(self, sessions::deletion(at)).await?;
-            }
-            emulator::delete_expired_messages(self, at).await?;
-            while !engine::fetch(self, upstream::expired_operations(at)).await?.is_empty() {
-                engine::run(self, upstream::operation_deletion(at)).await?;
-            }
-        }
-        let uploads =
-            if from.last_key.is_none() { uploads::delete_expired(self, at).await? } else { 0 };
-        Ok(RetentionCursor { last_key: next, deleted_records: removed, deleted_uploads: uploads })
-    }
-
-    async fn delete_expired_events(&self, since: Timestamp) -> Result<usize, StoreError> {
-        self.delete_some_expired_events(since).await
-    }
-
-    async fn count_stored_bytes(&self, all: bool) -> Result<usize, StoreError> {
-        self.count_bytes(all).await
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        self.readiness.check(&self.pools).await
-    }
-
-    async fn check_integrity(&self) -> Result<Vec<Finding>, StoreError> {
-        check_integrity(&self.address).await
-    }
-
-    async fn backup(&self, _: &Path, _: bool, _: PhaseObserver<'_>) -> Result<(), StoreError> {
-        Err(StoreError::Failed(Arc::new(BackupUnsupported)))
-    }
-}
 
 /// Number of idempotency records that one step of a sweep reads.
 const STEP_RECORDS: i64 = 2_000;
@@ -80,7 +27,7 @@ pub(super) async fn sweep_records(
     pools: &PgPools,
     from: Option<[u8; 16]>,
     at: Timestamp,
-) -> Result<(usize, Option<[u8; 16]>), StoreError> {
+) -> Result<RetentionCursor, StoreError> {
     let start = from.unwrap_or_default();
     let select = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
     let connection = pools.acquire_slow().await?;
@@ -99,7 +46,11 @@ pub(super) async fn sweep_records(
         connection.execute(delete, &[&expired, &idempotency_cutoff(at)]).await?
     };
     let has_more = i64::try_from(rows.len()).is_ok_and(|read| read == STEP_RECORDS);
-    Ok((usize::try_from(removed).unwrap_or(usize::MAX), last.filter(|_| has_more)))
+    Ok(RetentionCursor {
+        last_key: last.filter(|_| has_more),
+        deleted_records: usize::try_from(removed).unwrap_or(usize::MAX),
+        deleted_uploads: 0,
+    })
 }
 
 /// How long a successful readiness check is valid.
@@ -135,74 +86,11 @@ impl Readiness {
     }
 }
 
-/// The subject of the check of the totals of stored bytes.
-const STORED_BYTES: &str = "stored bytes";
-
-/// Consistency checks: subject, description of the inconsistent rows, and a statement that counts
-/// them.
-const CHECKS: [(&str, &str, &str); 7] = [
-    (
-        "references",
-        "broken",
-        "SELECT (SELECT count(*) FROM template t WHERE NOT EXISTS (SELECT 1 FROM account a WHERE \
-         a.id = t.account_id)) + (SELECT count(*) FROM event e WHERE webhook_id IS NULL AND \
-         type NOT LIKE 'upstream.%' AND NOT EXISTS (SELECT 1 FROM template t WHERE t.id = e.template_id))",
-    ),
-    (
-        "event numbers",
-        "accounts behind",
-        "SELECT count(*) FROM account a WHERE last_seq < (SELECT coalesce(max(seq), 0) \
-         FROM event e WHERE e.account_id = a.id)",
-    ),
-    (
-        "versions",
-        "templates incomplete",
-        "SELECT count(*) FROM template t WHERE unique_key IS NOT NULL AND version > 1 AND \
-         (least(version, 100) - 1 <> (SELECT count(*) FROM former_version f WHERE f.template_id = t.id AND \
-         f.version < t.version AND f.version > t.version - 100) OR (live_version < version AND \
-         NOT EXISTS (SELECT 1 FROM former_version f WHERE f.template_id = t.id AND \
-         f.version = t.live_version)))",
-    ),
-    (
-        "media",
-        "files incomplete",
-        "SELECT count(*) FROM upload u WHERE received <> (SELECT coalesce(sum(length(bytes)), 0) \
-         FROM upload_chunk c WHERE c.upload = u.number)",
-    ),
-    (
-        "media quota",
-        "accounts miscounted",
-        "SELECT count(*) FROM account a WHERE media_bytes <> (SELECT coalesce(sum( \
-         (greatest(received, 1) + 4095) / 4096 * 4096 + octet_length(file_name)), 0) \
-         FROM upload u WHERE u.account_id = a.id)",
-    ),
-    // Review scripts of emulator accounts and providers change the category of one language alone.
-    (
-        "categories",
-        "names with several categories",
-        "SELECT count(*) FROM (SELECT translation_group FROM template \
-         WHERE translation_group IS NOT NULL AND unique_key IS NOT NULL \
-         AND account_id NOT IN (SELECT id FROM account WHERE emulator IS NOT NULL) \
-         AND account_id NOT IN (SELECT account_id FROM audit WHERE kind = 'upstream.connected') \
-         GROUP BY translation_group HAVING count(DISTINCT category) > 1) AS divided",
-    ),
-    // Except those that are being counted.
-    (
-        STORED_BYTES,
-        "accounts miscounted",
-        concat!(
-            stored!("512"),
-            "SELECT count(*) FROM account a WHERE counting IS NULL AND template_bytes <> \
-             (SELECT coalesce(sum(s.bytes), 0) FROM stored s WHERE s.account_id = a.id)"
-        ),
-    ),
-];
-
-// The statements above contain these numbers.
-const _: () = assert!(MAX_VERSIONS == 100 && VERSION_OVERHEAD_BYTES == 512);
-
-/// The checks of `galley doctor`. They have no deadline.
-pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Finding>, StoreError> {
+/// Runs these checks and those that only PostgreSQL has. They have no deadline.
+pub(super) async fn check_integrity(
+    address: &PostgresAddress,
+    checks: &[IntegrityCheck],
+) -> Result<Vec<Finding>, StoreError> {
     let client = schema::connect(&address.without_deadline(), Tls::new(address)?).await?;
     let settings = "SELECT current_setting('server_version') AS server, \
                     current_setting('synchronous_commit') AS synchronous, \
@@ -227,18 +115,11 @@ pub(super) async fn check_integrity(address: &PostgresAddress) -> Result<Vec<Fin
     if found == 0 {
         return Ok(findings);
     }
-    for (subject, what, count) in CHECKS {
-        let rows = client.query(count, &[]).await?;
+    for check in checks {
+        let rows = client.query(&check.statement, &[]).await?;
         let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-        let mut detail = format!("{count} {what}");
-        if count > 0 && subject == STORED_BYTES {
-            detail.push_str(": correct them with --count-bytes");
-        }
-        findings.push(Finding::checked(subject, detail, count == 0));
+        findings.push((check.finding)(count));
     }
-    let rows = client.query("SELECT count(*) FROM template", &[]).await?;
-    let templates = rows.first().map_or(Ok(0), |row| number(row, 0))?;
-    findings.push(Finding::checked("templates", templates.to_string(), true));
     Ok(findings)
 }
 

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     ListQuery, StoreError,
-    encoding::{account_prefix, filter_term},
-    id_range::IdRange,
+    encoding::account_prefix,
+    lists::{IdRange, filter_terms},
 };
 
 /// Scan steps before the GIN index is used: the number of templates to scan from the cursor on, and
@@ -38,18 +38,7 @@ impl SearchQuery {
         let prefix = account_prefix(query.account);
         let prefix_term = |word: &String| format!("{}:*", quoted(&format!("{prefix}{word}")));
         let mut terms: Vec<String> = query.words.iter().map(prefix_term).collect();
-        let any_of = |kind, values: Vec<&str>| {
-            let alternatives =
-                values.iter().map(|value| quoted(&format!("{prefix}{}", filter_term(kind, value))));
-            let alternatives: Vec<String> = alternatives.collect();
-            (!alternatives.is_empty()).then(|| format!("({})", alternatives.join(" | ")))
-        };
-        let filters = [
-            any_of('s', query.statuses.iter().map(|status| status.as_str()).collect()),
-            any_of('c', query.categories.iter().map(|category| category.as_str()).collect()),
-            any_of('l', query.languages.iter().map(String::as_str).collect()),
-        ];
-        terms.extend(filters.into_iter().flatten());
+        terms.extend(filter_terms(query, quoted, " | "));
         Self(terms.join(" & "))
     }
 

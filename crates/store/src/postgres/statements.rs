@@ -1,26 +1,36 @@
 //! PostgreSQL as an engine of operations that are written once.
 
+use std::{path::Path, sync::Arc};
+
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
 
 use super::{
-    PostgresStore,
+    PostgresStore, list, maintenance,
     pipeline::bound,
     pool::Values,
-    templates,
-    transaction::{Transaction, should_retry},
+    schema, search_indexer, statistics, templates,
+    tls::Tls,
+    transaction::{Transaction, should_retry, transact},
     versions,
 };
 use crate::{
-    Author, EventNotifier, NewMessage, ReadKind, Store, StoreError, StoredMessage, StoredTemplate,
-    Version,
+    Author, EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page,
+    PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError, StoreStatistics,
+    StoredMessage, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
         AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
         ReadPath, Select, Tx, Value,
     },
+    records::IntegrityCheck,
     stored_row::Row,
 };
+
+#[derive(Debug, thiserror::Error)]
+#[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
+struct BackupUnsupported;
 
 impl From<PostgresStore> for Store {
     fn from(store: PostgresStore) -> Self {
@@ -40,6 +50,52 @@ impl Engine for PostgresStore {
 
     fn check_files(&self) -> bool {
         true
+    }
+
+    fn activity(&self) -> StoreActivity {
+        let (queued_writes, max_queued_writes) = self.create_queue.depth();
+        let mut pools = self.read_slots.activity();
+        pools.push(self.read_slots.media_activity());
+        pools.extend(self.pools.activity());
+        StoreActivity {
+            queued_writes,
+            max_queued_writes,
+            batch_sizes: self.pools.commit_counters.batch_sizes(),
+            commit_micros: self.pools.commit_counters.commit_micros(),
+            pools,
+        }
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
+        let connection = self.pools.acquire_slow().await?;
+        Ok(StoreStatistics {
+            search: statistics::search(&connection).await?,
+            part_sizes: vec![("database", statistics::database_size(&connection).await?)],
+            ..StoreStatistics::default()
+        })
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.readiness.check(&self.pools).await
+    }
+
+    async fn check_integrity(
+        &self,
+        checks: Vec<IntegrityCheck>,
+    ) -> Result<Vec<Finding>, StoreError> {
+        maintenance::check_integrity(&self.address, &checks).await
+    }
+
+    async fn backup(&self, _: &Path, _: bool, _: PhaseObserver<'_>) -> Result<(), StoreError> {
+        Err(StoreError::Failed(Arc::new(BackupUnsupported)))
+    }
+
+    async fn delete_expired_idempotency_records(
+        &self,
+        after: Option<[u8; 16]>,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
+        maintenance::sweep_records(&self.pools, after, at).await
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
@@ -75,8 +131,13 @@ impl Engine for PostgresStore {
         let values: Values<'_> = &values;
         let rows = match path {
             ReadPath::Point => self.pools.read(&statement, values).await?,
-            ReadPath::Background => {
+            ReadPath::Background | ReadPath::Scan => {
                 self.pools.acquire_slow().await?.query(&statement, values).await?
+            }
+            ReadPath::FullScan => {
+                let config = self.address.without_deadline();
+                let client = schema::connect(&config, Tls::new(&self.address)?).await?;
+                client.query(&*statement, values).await?
             }
             ReadPath::Media => {
                 let slot = self.read_slots.acquire_media().await?;
@@ -96,6 +157,28 @@ impl Engine for PostgresStore {
 
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
         self.message_queue.add(new).await
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        let connection = self.acquire_for(query.read_kind(), query.account).await?;
+        list::page(&connection, &query).await
+    }
+
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        let connection = self.acquire_for(ReadKind::Search, query.account).await?;
+        list::count(&connection, &query).await
+    }
+
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        transact!(self, tx => search_indexer::update_index(tx))
+    }
+
+    async fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        self.search_indexer.catch_up(account, newest).await
     }
 
     async fn template_even_deleted(

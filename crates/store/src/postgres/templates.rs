@@ -27,12 +27,13 @@ use crate::{
     CreateOutcome, CreatedTemplate, IdempotencyRecord, LanguageSummary, ListQuery, NameConflict,
     NewTemplate, ReadKind, StoreError, StoredTemplate, TemplateStore, TranslationGroup, Version,
     VersionSummary,
-    decisions::{create::KeyOwner, page_size::MAX_PAGE_BYTES},
+    decisions::create::KeyOwner,
     encoding::{
         LookupKeys, actor_from_key, idempotency_cutoff, idempotency_hash, text_hash,
         unique_key_hash,
     },
     engine::ReadTemplate,
+    lists::MAX_PAGE_BYTES,
     stored_row,
 };
 

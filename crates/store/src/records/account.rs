@@ -477,7 +477,7 @@ pub struct RetentionCursor {
     pub deleted_uploads: usize,
 }
 
-/// The result of one [`update_search_index`](crate::ListStore::update_search_index) step.
+/// The result of one [`update_search_index`](crate::Store::update_search_index) step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexProgress {
     /// How many templates the step processed.

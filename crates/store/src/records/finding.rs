@@ -19,8 +19,31 @@ impl Finding {
         Self { subject, detail: detail.into(), ok, is_note: false }
     }
 
+    /// A check that counted rows of which there must be none.
+    pub(crate) fn counted(subject: &'static str, count: u64, noun: &str, problem: &str) -> Self {
+        let plural = if count == 1 { "" } else { "s" };
+        Self::checked(subject, format!("{count} {noun}{plural} {problem}"), count == 0)
+    }
+
+    /// Says what to do, if the check failed.
+    pub(crate) fn with_advice(mut self, advice: &str) -> Self {
+        if !self.ok {
+            self.detail.push_str(": ");
+            self.detail.push_str(advice);
+        }
+        self
+    }
+
     /// A check that passed or, if `is_note`, found a setting that the operator should know of.
     pub fn noted(subject: &'static str, detail: impl Into<String>, is_note: bool) -> Self {
         Self { subject, detail: detail.into(), ok: true, is_note }
     }
+}
+
+/// A check that counts rows.
+pub(crate) struct IntegrityCheck {
+    /// Counts the rows.
+    pub(crate) statement: String,
+    /// What their number tells.
+    pub(crate) finding: fn(u64) -> Finding,
 }

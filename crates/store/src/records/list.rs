@@ -337,7 +337,7 @@ pub struct Unindexed {
     pub since: Timestamp,
 }
 
-/// The result of one [`index_account`](crate::ListStore::index_account) step.
+/// The result of one [`index_account`](crate::Store::index_account) step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexStep {
     /// The search index contains the account's events up to the requested one.

@@ -2,11 +2,7 @@
 
 use std::{fmt::Debug, sync::Arc};
 
-use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    rulebook::Category,
-    template::Status,
-};
+use galley_domain::{id::TemplateId, rulebook::Category, template::Status};
 use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
@@ -90,20 +86,6 @@ pub(super) fn template_id(
     name: impl RowIndex + Debug,
 ) -> Result<TemplateId, StoreError> {
     column(row, name, |id: i64| TemplateId::new(u64::try_from(id).ok()?))
-}
-
-pub(super) fn account_id(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-) -> Result<AccountId, StoreError> {
-    column(row, name, |id: i64| AccountId::new(u64::try_from(id).ok()?))
-}
-
-pub(super) fn webhook_id(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-) -> Result<WebhookId, StoreError> {
-    column(row, name, |id: i64| WebhookId::new(u64::try_from(id).ok()?))
 }
 
 /// A text column, decoded without copying it.

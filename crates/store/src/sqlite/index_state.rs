@@ -8,7 +8,10 @@ use super::{
     columns::{key, timestamp},
     list,
 };
-use crate::{ListQuery, StoreError, decisions::search_index::IndexState, id_range::IdRange};
+use crate::{
+    ListQuery, StoreError,
+    lists::{IdRange, IndexState},
+};
 
 /// The state of an account in the search index; `None` for an index that is not built.
 pub(super) fn load(

@@ -5,7 +5,6 @@
 //! seeks, regardless of the number of templates. Filters by phone number and time have no index:
 //! they read the row of each template, without its content, until the page is full.
 
-use async_trait::async_trait;
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -14,68 +13,19 @@ use galley_domain::{
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::{
-    SqliteStore,
     buffered_index::{BufferedIndex, Lookup},
-    cancellation::Cancellation,
     columns::{key, template_id},
-    index_state,
-    reader_pool::{self, ReaderPool},
-    search, templates, translations,
+    index_state, search, templates, translations,
 };
 use crate::{
-    IndexProgress, IndexStep, ListQuery, ListStore, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter,
-    Page, ReadKind, StoreError, StoredTemplate, decisions::page_size::PageBuilder,
-    encoding::unique_key_hash, id_range::IdRange, records::matches_any,
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
+    encoding::unique_key_hash,
+    lists::{IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder},
+    records::matches_any,
 };
-
-#[async_trait]
-impl ListStore for SqliteStore {
-    async fn list(&self, listing: ListQuery) -> Result<Page, StoreError> {
-        let (kind, account) = (listing.read_kind(), listing.account);
-        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.list(cancellation, &listing)
-        };
-        reader_pool::run_blocking(&self.readers, kind, account, read).await
-    }
-
-    async fn count_templates(&self, listing: ListQuery) -> Result<u64, StoreError> {
-        let account = listing.account;
-        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.count(cancellation, &listing)
-        };
-        reader_pool::run_blocking(&self.readers, ReadKind::Search, account, read).await
-    }
-
-    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        // The index can wait until there is space again.
-        if self.space.check().is_err() {
-            return Ok(IndexProgress::default());
-        }
-        reader_pool::run_indexing(&self.readers, ReaderPool::update_search_index).await
-    }
-
-    async fn index_account(
-        &self,
-        account: AccountId,
-        newest: u64,
-    ) -> Result<IndexStep, StoreError> {
-        if self.space.check().is_err() {
-            return Ok(IndexStep::Blocked);
-        }
-        let work = move |readers: &ReaderPool| readers.index_account(account, newest);
-        reader_pool::run_indexing(&self.readers, work).await
-    }
-}
 
 /// Number of search results read at once when counting.
 const COUNT_BATCH: usize = 1_000;
-
-/// Minimum number of search results to read at once: some of the templates may have been deleted
-/// since they were indexed.
-const MIN_SEARCH_BATCH: usize = 16;
-
-/// Maximum number of search results to read at once.
-const MAX_SEARCH_BATCH: usize = 4_096;
 
 /// Takes the templates of a list in its order, until it returns `false`.
 type Visit<'v> = &'v mut dyn FnMut(StoredTemplate) -> bool;

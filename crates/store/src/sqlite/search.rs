@@ -10,9 +10,8 @@ use rusqlite::{Connection, params};
 use super::columns::{column, key};
 use crate::{
     ListQuery, StoreError,
-    decisions::search_terms::{is_short, max_expansion},
-    encoding::{account_prefix, filter_term},
-    id_range::IdRange,
+    encoding::account_prefix,
+    lists::{IdRange, filter_terms, is_short, max_expansion},
 };
 
 /// The version of the index layout and of the terms in it. A file with another version is rebuilt
@@ -66,18 +65,7 @@ impl Query {
                 any_word(index, &prefix, max_words)?
             });
         }
-        let any_of = |kind, values: Vec<&str>| {
-            let terms =
-                values.iter().map(|value| format!("\"{owner}{}\"", filter_term(kind, value)));
-            let terms: Vec<String> = terms.collect();
-            (!terms.is_empty()).then(|| format!("({})", terms.join(" OR ")))
-        };
-        let filters = [
-            any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
-            any_of('c', listing.categories.iter().map(|category| category.as_str()).collect()),
-            any_of('l', listing.languages.iter().map(String::as_str).collect()),
-        ];
-        terms.extend(filters.into_iter().flatten());
+        terms.extend(filter_terms(listing, |term| format!("\"{term}\""), " OR "));
         Ok(Self(terms.join(" AND ")))
     }
 

@@ -3,6 +3,7 @@
 use std::{
     future::Future,
     ops::ControlFlow,
+    path::Path,
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -10,23 +11,28 @@ use std::{
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
 use rusqlite::{Connection, Statement};
 
 use super::{
-    SqliteStore, audit,
+    SqliteStore, audit, backup,
     cancellation::Cancellation,
-    messages,
+    idempotency::Expired,
+    maintenance, messages,
     reader_pool::{self, ReaderPool},
-    templates, versions,
+    statistics, templates, versions,
     writer::Batch,
 };
 use crate::{
-    Author, EventNotifier, NewMessage, Store, StoreError, StoredMessage, StoredTemplate, Version,
+    Author, EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page,
+    PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError, StoreStatistics,
+    StoredMessage, StoredTemplate, Version,
     decisions::audit::AuditedChange,
     engine::{
         AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
         ReadPath, Select, Tx, Value,
     },
+    records::IntegrityCheck,
     stored_row::Row,
 };
 
@@ -55,6 +61,67 @@ impl Engine for SqliteStore {
         are_present
     }
 
+    fn activity(&self) -> StoreActivity {
+        StoreActivity {
+            queued_writes: self.queue_depth.get(),
+            max_queued_writes: self.max_queued_writes,
+            batch_sizes: self.commit_counters.batch_sizes(),
+            commit_micros: self.commit_counters.commit_micros(),
+            pools: self.readers.activity(),
+        }
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
+        let space = Arc::clone(&self.space);
+        // The sizes as well: a disk that hangs must not block a thread of the runtime.
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.read_with_index(cancellation, |store, index| {
+                Ok(StoreStatistics {
+                    search: statistics::search(store, index)?,
+                    part_sizes: statistics::part_sizes(&space.path),
+                    free_disk_bytes: space.free_bytes().ok(),
+                    ..StoreStatistics::default()
+                })
+            })
+        };
+        reader_pool::run_blocking_in_background(&self.readers, read).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.check_ready().await
+    }
+
+    async fn check_integrity(
+        &self,
+        checks: Vec<IntegrityCheck>,
+    ) -> Result<Vec<Finding>, StoreError> {
+        self.readers.read(|connection| maintenance::check_integrity(connection, &checks))
+    }
+
+    async fn backup(
+        &self,
+        path: &Path,
+        allow_damaged: bool,
+        observer: PhaseObserver<'_>,
+    ) -> Result<(), StoreError> {
+        self.readers.read(|connection| backup::backup(connection, path, allow_damaged, observer))
+    }
+
+    async fn delete_expired_idempotency_records(
+        &self,
+        after: Option<[u8; 16]>,
+        at: Timestamp,
+    ) -> Result<RetentionCursor, StoreError> {
+        let expired = self.readers.read(|connection| Expired::find(connection, after, at))?;
+        let last_key = expired.last_key;
+        let deleted_records = if expired.is_empty() {
+            0
+        } else {
+            self.writer.write(move |batch| expired.delete(batch, at)).await?
+        };
+        Ok(RetentionCursor { last_key, deleted_records, deleted_uploads: 0 })
+    }
+
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
         let (uses_reserve, is_large) = (write.is_for_operator(), write.is_large());
         let work = move |batch: &mut Batch| {
@@ -79,6 +146,12 @@ impl Engine for SqliteStore {
         match path {
             ReadPath::Point => self.point_readers.read(run),
             ReadPath::Background => self.readers.read(run),
+            ReadPath::Scan | ReadPath::FullScan => {
+                let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+                    readers.cancellable_read(cancellation, run)
+                };
+                reader_pool::run_blocking_in_background(&self.readers, read).await
+            }
             ReadPath::Media => {
                 let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
                     readers.cancellable_read(cancellation, run)
@@ -91,6 +164,42 @@ impl Engine for SqliteStore {
 
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
         self.writer.write(move |batch| messages::add(batch, &new)).await
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        let (kind, account) = (query.read_kind(), query.account);
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.list(cancellation, &query)
+        };
+        reader_pool::run_blocking(&self.readers, kind, account, read).await
+    }
+
+    async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        let account = query.account;
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.count(cancellation, &query)
+        };
+        reader_pool::run_blocking(&self.readers, ReadKind::Search, account, read).await
+    }
+
+    async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        // The index can wait until there is space again.
+        if self.space.check().is_err() {
+            return Ok(IndexProgress::default());
+        }
+        reader_pool::run_indexing(&self.readers, ReaderPool::update_search_index).await
+    }
+
+    async fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        if self.space.check().is_err() {
+            return Ok(IndexStep::Blocked);
+        }
+        let work = move |readers: &ReaderPool| readers.index_account(account, newest);
+        reader_pool::run_indexing(&self.readers, work).await
     }
 
     async fn template_even_deleted(

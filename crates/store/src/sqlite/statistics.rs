@@ -1,88 +1,20 @@
-//! Reads what the metrics report: pending reviews, undelivered events, the lag of the search index,
-//! and sizes of files.
+//! Reads what the metrics report of SQLite alone: the lag of the search index, and sizes of files.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::HashMap, path::Path};
 
-use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
-    SqliteStore,
-    cancellation::Cancellation,
     columns::{number, timestamp},
-    reader_pool::{self, ReaderPool},
     store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{
-    MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, ReviewStatistics,
-    SearchStatistics, StatisticsStore, StoreActivity, StoreError, StoreStatistics,
-    UpstreamStatistics, WebhookStatistics,
-    decisions::statistics::{
-        CONNECTIONS, ConnectionSample, ENDPOINTS, EndpointBacklog, IndexBacklog, pending_reviews,
-    },
-    partial_file::with_suffix,
-};
+use crate::{SearchStatistics, StoreError, partial_file::with_suffix, statistics::IndexBacklog};
 
-#[async_trait]
-impl StatisticsStore for SqliteStore {
-    fn activity(&self) -> StoreActivity {
-        StoreActivity {
-            queued_writes: self.queue_depth.get(),
-            max_queued_writes: self.max_queued_writes,
-            batch_sizes: self.commit_counters.batch_sizes(),
-            commit_micros: self.commit_counters.commit_micros(),
-            pools: self.readers.activity(),
-        }
-    }
-
-    async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
-        let space = Arc::clone(&self.space);
-        // The sizes as well: a disk that hangs must not block a thread of the runtime.
-        let read = move |readers: &ReaderPool, cancel: &Cancellation| {
-            readers.read_with_index(cancel, |store, index| {
-                Ok(StoreStatistics {
-                    reviews: reviews(store)?,
-                    webhooks: webhooks(store)?,
-                    search: search(store, index)?,
-                    upstream: upstream(store)?,
-                    part_sizes: part_sizes(&space.path),
-                    free_disk_bytes: space.free_bytes().ok(),
-                })
-            })
-        };
-        reader_pool::run_blocking_in_background(&self.readers, read).await
-    }
-}
-
-/// The statement that counts the templates that wait for a review. Lists are sorted by status first, so
-/// this reads only those.
-static REVIEWS: LazyLock<String> = LazyLock::new(|| pending_reviews("t.bucket"));
-
-fn reviews(store: &Connection) -> Result<ReviewStatistics, StoreError> {
-    let mut query = store.prepare_cached(&REVIEWS)?;
-    let mut rows = query.query([MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS])?;
-    let mut total = ReviewStatistics::default();
-    while let Some(row) = rows.next()? {
-        total.add(row)?;
-    }
-    Ok(total)
-}
-
-fn webhooks(store: &Connection) -> Result<WebhookStatistics, StoreError> {
-    let mut query = store.prepare_cached(ENDPOINTS)?;
-    let mut rows = query.query([MAX_COUNTED_DELIVERIES])?;
-    let mut total = WebhookStatistics::default();
-    while let Some(row) = rows.next()? {
-        total.add(&EndpointBacklog::from_row(row)?);
-    }
-    Ok(total)
-}
-
-fn search(store: &Connection, index: Option<&Connection>) -> Result<SearchStatistics, StoreError> {
+/// How far the search index is behind the accounts. `index` is the index, if it is built.
+pub(super) fn search(
+    store: &Connection,
+    index: Option<&Connection>,
+) -> Result<SearchStatistics, StoreError> {
     let (indexed, is_scanning) = match index {
         Some(index) => index_progress(index)?,
         None => (HashMap::new(), true),
@@ -120,18 +52,8 @@ fn index_progress(index: &Connection) -> Result<(HashMap<i64, i64>, bool), Store
     Ok((indexed.collect::<Result<_, _>>()?, scanned.is_some()))
 }
 
-fn upstream(store: &Connection) -> Result<UpstreamStatistics, StoreError> {
-    let mut query = store.prepare_cached(CONNECTIONS)?;
-    let mut rows = query.query([])?;
-    let mut total = UpstreamStatistics::default();
-    while let Some(row) = rows.next()? {
-        total.add(ConnectionSample::from_row(row)?);
-    }
-    Ok(total)
-}
-
 /// The sizes of the files that grow. A file that does not exist has size 0.
-fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
+pub(super) fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
     let size = |suffix: &str| with_suffix(store, suffix).metadata().map_or(0, |it| it.len());
     let index_wal = format!("{SEARCH_INDEX_SUFFIX}-wal");
     vec![
@@ -143,8 +65,12 @@ fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{SchemaPolicy, sqlite::connection};
+    use crate::{
+        SchemaPolicy,
+        engine::Dialect,
+        sqlite::connection,
+        statistics::{CONNECTIONS, ENDPOINTS, pending_reviews},
+    };
 
     #[test]
     fn the_statements_use_an_index_of_templates_events_and_deliveries() {
@@ -152,7 +78,8 @@ mod tests {
         let path = dir.path().join("galley.db");
         connection::create_if_missing(&path, false).unwrap();
         let store = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
-        for statement in [REVIEWS.as_str(), ENDPOINTS, CONNECTIONS] {
+        let reviews = pending_reviews(Dialect::Sqlite);
+        for statement in [&*reviews, ENDPOINTS, CONNECTIONS] {
             let mut plan = store.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
             let steps = plan.raw_query();
             let steps: Vec<String> =

@@ -2,7 +2,8 @@
 
 use galley_domain::id::TemplateId;
 
-use crate::{ListQuery, Page, decisions::page_size::PageBuilder, encoding::key};
+use super::page_size::PageBuilder;
+use crate::{ListQuery, Page, encoding::key};
 
 /// A range of template ids, bounds excluded, iterated from newest to oldest, or ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,13 @@
-//! How many words a search term stands for.
+//! The terms of a search, and how many words each stands for.
 //!
 //! A term matches every word that begins with it. Each such word is looked up on its own, so their
 //! number is limited: otherwise, one search of an account with millions of different words takes a
 //! processor for a second.
+
+use crate::{
+    ListQuery,
+    encoding::{account_prefix, filter_term},
+};
 
 /// Maximum number of words that all terms of a search stand for, except short terms.
 const MAX_EXPANDED_WORDS: usize = 512;
@@ -21,6 +26,27 @@ pub(crate) fn is_short(term: &str) -> bool {
 pub(crate) fn max_expansion(terms: &[String]) -> usize {
     let longer = terms.iter().filter(|term| !is_short(term)).count();
     MAX_EXPANDED_WORDS / longer.max(1)
+}
+
+/// The filters of a list that the index contains, as terms of a search: the alternatives of each filter
+/// that is set, joined by `or`.
+pub(crate) fn filter_terms(
+    listing: &ListQuery,
+    quoted: impl Fn(&str) -> String,
+    or: &str,
+) -> Vec<String> {
+    let owner = account_prefix(listing.account);
+    let any_of = |kind, values: Vec<&str>| {
+        let terms = values.iter().map(|it| quoted(&format!("{owner}{}", filter_term(kind, it))));
+        let terms: Vec<String> = terms.collect();
+        (!terms.is_empty()).then(|| format!("({})", terms.join(or)))
+    };
+    let filters = [
+        any_of('s', listing.statuses.iter().map(|status| status.as_str()).collect()),
+        any_of('c', listing.categories.iter().map(|category| category.as_str()).collect()),
+        any_of('l', listing.languages.iter().map(String::as_str).collect()),
+    ];
+    filters.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

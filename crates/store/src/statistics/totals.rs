@@ -5,13 +5,18 @@ use jiff::Timestamp;
 
 use crate::{
     ConnectionState, ReviewStatistics, SearchStatistics, StoreError, UpstreamStatistics,
-    WebhookStatistics, records::undecided, stored_row::StoredRow,
+    WebhookStatistics,
+    engine::Dialect,
+    lists::bucket_on_postgres,
+    records::undecided,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The pending templates of each account on which its own reviewers decide: how many of the first `$1`,
-/// and since when. The times are those of the first `$2` templates in each list bucket. `bucket` is the
-/// bucket of the template `t`.
-pub(crate) fn pending_reviews(bucket: &str) -> String {
+/// and since when. The times are those of the first `$2` templates in each list bucket. Lists are sorted
+/// by status first, so this reads only those.
+pub(crate) fn pending_reviews(dialect: Dialect) -> String {
+    let bucket = dialect.either("t.bucket", bucket_on_postgres!());
     let pending = format!(
         "FROM template t WHERE t.account_id = a.id AND t.unique_key IS NOT NULL \
          AND {bucket} < 'PENDING!' AND {bucket}"
@@ -30,12 +35,16 @@ pub(crate) fn pending_reviews(bucket: &str) -> String {
     )
 }
 
+/// The templates of an account that wait for a review.
+pub(super) fn pending_review(row: &Row<'_>) -> Result<ReviewStatistics, StoreError> {
+    let oldest = row.optional_timestamp("since")?;
+    Ok(ReviewStatistics { pending: row.number("pending")?, oldest })
+}
+
 impl ReviewStatistics {
-    /// Adds the templates of an account that wait for a review: columns `pending` and `since`.
-    pub(crate) fn add(&mut self, row: &impl StoredRow) -> Result<(), StoreError> {
-        self.pending += row.number("pending")?;
-        self.oldest = earliest(self.oldest, row.optional_timestamp("since")?);
-        Ok(())
+    pub(super) fn add(&mut self, account: Self) {
+        self.pending += account.pending;
+        self.oldest = earliest(self.oldest, account.oldest);
     }
 }
 
@@ -58,7 +67,7 @@ pub(crate) const ENDPOINTS: &str = "SELECT w.disabled_at IS NOT NULL OR a.disabl
 
 /// An endpoint and the events that it has not received.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EndpointBacklog {
+pub(super) struct EndpointBacklog {
     is_disabled: bool,
     is_failing: bool,
     /// Deliveries that wait.
@@ -79,7 +88,7 @@ pub(crate) struct EndpointBacklog {
 }
 
 impl EndpointBacklog {
-    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             is_disabled: row.value("is_disabled")?,
             is_failing: row.value("is_failing")?,
@@ -103,7 +112,7 @@ impl EndpointBacklog {
 }
 
 impl WebhookStatistics {
-    pub(crate) fn add(&mut self, endpoint: &EndpointBacklog) {
+    pub(super) fn add(&mut self, endpoint: &EndpointBacklog) {
         if endpoint.is_disabled {
             self.disabled += 1;
             return;
@@ -142,7 +151,7 @@ impl SearchStatistics {
     }
 }
 
-/// The connections, with what [`ConnectionSample::from_row`] reads. The index of open operations
+/// The connections, with what [`ConnectionSample::read`] reads. The index of open operations
 /// contains only those that are not settled. A provider holds edits back for a day (`quota`) and names
 /// of deleted templates for weeks (`name_lock`): such operations are not late.
 pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_disabled, \
@@ -155,7 +164,7 @@ pub(crate) const CONNECTIONS: &str = "SELECT a.disabled_at IS NOT NULL AS is_dis
 
 /// A connection to a provider.
 #[derive(Clone, Debug)]
-pub(crate) struct ConnectionSample {
+pub(super) struct ConnectionSample {
     is_disabled: bool,
     state: ConnectionState,
     /// When the last counted sweep ended, or when the account was connected.
@@ -167,7 +176,7 @@ pub(crate) struct ConnectionSample {
 }
 
 impl ConnectionSample {
-    pub(crate) fn from_row(row: &impl StoredRow) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let swept_at = row.optional_timestamp("swept_at")?;
         Ok(Self {
             is_disabled: row.value("is_disabled")?,
@@ -185,7 +194,7 @@ impl ConnectionSample {
 }
 
 impl UpstreamStatistics {
-    pub(crate) fn add(&mut self, connection: ConnectionSample) {
+    pub(super) fn add(&mut self, connection: ConnectionSample) {
         if connection.is_disabled {
             self.disabled += 1;
             return;

@@ -1,0 +1,68 @@
+//! Lists and searches of templates. Each engine reads them in its own way; this is what they share.
+
+mod id_range;
+mod page_size;
+mod search_index;
+mod search_terms;
+
+use galley_domain::id::AccountId;
+
+pub(crate) use self::{
+    id_range::IdRange,
+    page_size::{MAX_PAGE_BYTES, PageBuilder},
+    search_index::IndexState,
+    search_terms::{filter_terms, is_short, max_expansion},
+};
+use crate::{IndexProgress, IndexStep, ListQuery, Page, Store, StoreError};
+
+/// Upper bound for list counts.
+pub const MAX_LIST_COUNT: u64 = 1_000_000;
+
+/// Upper bound for list counts with search terms.
+pub const MAX_SEARCH_COUNT: u64 = 10_000;
+
+/// Minimum number of search results to read at once: some of the templates may have been deleted
+/// since they were indexed.
+pub(crate) const MIN_SEARCH_BATCH: usize = 16;
+
+/// Maximum number of search results to read at once.
+pub(crate) const MAX_SEARCH_BATCH: usize = 4_096;
+
+/// The list bucket of a template on PostgreSQL: its status, category and language. Must be the exact
+/// expression of its index. SQLite has a column for it.
+macro_rules! bucket_on_postgres {
+    () => {
+        r#"((coalesce(hold, status) || ' ' || category || ' ' || language) COLLATE "C")"#
+    };
+}
+pub(crate) use bucket_on_postgres;
+
+impl Store {
+    /// A page of an account's templates, which ends before its limit if it has much content. It
+    /// reflects every committed change, except that search terms match what is indexed;
+    /// [`Page::unindexed`] says what is not.
+    pub async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
+        self.with_faults_of("list", self.engine.list(query)).await
+    }
+
+    /// The number of templates on all pages of a list, up to [`MAX_LIST_COUNT`], or up to
+    /// [`MAX_SEARCH_COUNT`] with search terms.
+    pub async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
+        self.with_faults_of("count_templates", self.engine.count_templates(query)).await
+    }
+
+    /// Advances the search index by one step towards the newest events.
+    pub async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
+        self.with_faults_of("update_search_index", self.engine.update_search_index()).await
+    }
+
+    /// Advances the search index by one step for one account, ahead of all other accounts, unless
+    /// it contains the account's events up to number `newest`.
+    pub async fn index_account(
+        &self,
+        account: AccountId,
+        newest: u64,
+    ) -> Result<IndexStep, StoreError> {
+        self.with_faults_of("index_account", self.engine.index_account(account, newest)).await
+    }
+}
