@@ -41,7 +41,7 @@ pub(crate) async fn ensure_may_change(
     );
     let values = Vec::from(values![account, LIMIT_OFFSET]);
     let select = Select { path: ReadPath::Point, statement: statement.into(), values };
-    let read = Read { select, decode: |row| row.value("at") };
+    let read = Read::new(select, |row| row.value("at"));
     let oldest: Vec<i64> = engine::fetch(engine, read).await?;
     refusal(oldest.first().copied(), by.at)
 }

@@ -16,14 +16,15 @@ use galley_domain::{
 use self::decisions::{Siblings, plan, plan_edit};
 use crate::{
     ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, Version,
+    TranslationGroup,
     emulator::{self, Emulation},
     encoding::actor_key,
-    engine::{Tx, Value, values},
+    engine::{Tx, values},
     events, limits,
     stored_row::StoredRow as _,
     template_rows::{self, Planned, write_edit},
-    upstream,
+    templates::{self, versions},
+    upstream::{self, VersionKey},
 };
 
 impl Store {
@@ -111,7 +112,7 @@ async fn read(
     }
     let emulation = emulator::emulation(tx, account, review, at).await?;
     emulator::apply_due_of(tx, account, id, emulation, at).await?;
-    Ok((tx.template(account, id).await?, emulation))
+    Ok((templates::one(tx, account, id).await?, emulation))
 }
 
 /// Edits a template as it was read in the same transaction, after its account was locked.
@@ -127,7 +128,7 @@ pub(crate) async fn edit_stored(
         Err(refusal) => return Ok(refusal),
     };
     let restored = match edit {
-        Edit::Restore(number) => version(tx, change.id, *number).await?,
+        Edit::Restore(number) => versions::one(tx, change.id, *number).await?,
         Edit::Replace { .. } => None,
     };
     let planned = match plan_edit(planned, edit, restored) {
@@ -155,15 +156,6 @@ pub(crate) async fn edit_stored(
     emulator::finish_edit(tx, change, edited, emulation).await
 }
 
-async fn version(
-    tx: &mut Tx<'_>,
-    id: TemplateId,
-    number: u64,
-) -> Result<Option<Version>, StoreError> {
-    let query = tx.version_query();
-    tx.query_one(&query.statement, &[id.into(), Value::bound(number)], query.decode).await
-}
-
 /// The other languages of a template's name.
 async fn siblings(tx: &mut Tx<'_>, change: &TemplateChange) -> Result<Siblings, StoreError> {
     let statement = format!(
@@ -186,7 +178,8 @@ async fn submit(
     planned: &Planned,
 ) -> Result<(), StoreError> {
     let Some(version) = planned.submitted_version(change.review) else { return Ok(()) };
-    upstream::queue_submission(tx, (change.account, change.id, version), change.at).await
+    let submitted = VersionKey { account: change.account, template: change.id, version };
+    upstream::queue_submission(tx, submitted, change.at).await
 }
 
 /// Applies a transition: a decision on the newest version, or a hold.

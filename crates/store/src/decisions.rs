@@ -2,8 +2,5 @@
 //! backend loads the rows, calls the decision, and writes its result.
 
 pub(crate) mod audit;
-pub(crate) mod create;
 pub(crate) mod limits;
 pub(crate) mod stored_bytes;
-pub(crate) mod upsert;
-pub(crate) mod versions;

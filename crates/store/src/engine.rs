@@ -7,11 +7,10 @@
 mod account;
 mod faults;
 mod store;
-mod subjects;
 mod tx;
 mod value;
 
-use std::{any::Any, borrow::Cow, path::Path};
+use std::{any::Any, borrow::Cow, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -25,14 +24,14 @@ pub use self::faults::{Fault, Faults, PlantedError};
 pub use self::store::Store;
 pub(crate) use self::{
     account::AccountState,
-    subjects::{EngineQuery, ReadTemplate, SubjectsOfEngine, TemplateColumns},
     tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };
 use crate::{
-    EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page, PhaseObserver,
-    ReadKind, RetentionCursor, StoreActivity, StoreError, StoreStatistics, StoredMessage,
-    StoredTemplate, Version, records::IntegrityCheck, stored_row::Row,
+    CreateOutcome, EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery,
+    NameConflict, NewMessage, NewTemplate, Page, PhaseObserver, ReadKind, RetentionCursor,
+    StoreActivity, StoreError, StoreStatistics, StoredMessage, StoredTemplate,
+    encoding::LookupKeys, records::IntegrityCheck, stored_row::Row,
 };
 
 /// The body of a write: decides, and runs its statements. An engine may run it several times with the
@@ -93,6 +92,11 @@ pub(crate) trait Engine: Send + Sync {
         decoder: Box<dyn Decoder>,
     ) -> Result<Box<dyn Decoder>, StoreError>;
 
+    /// Creates templates in batches, if the engine does that. SQLite groups all writes.
+    fn create_queue(&self) -> Option<&dyn CreateQueue> {
+        None
+    }
+
     /// Adds a sandbox message, together with others that are sent at the same time; `None` if the
     /// account is not an emulator.
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError>;
@@ -110,19 +114,35 @@ pub(crate) trait Engine: Send + Sync {
     async fn index_account(&self, account: AccountId, newest: u64)
     -> Result<IndexStep, StoreError>;
 
-    /// A template, even if it is deleted.
-    async fn template_even_deleted(
+    /// A template, unless it is deleted: SQLite has a cache, and PostgreSQL reads several at once.
+    async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<StoredTemplate>, StoreError>;
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError>;
 
-    /// A former version of a template, even if the template is deleted.
-    async fn version_even_deleted(
+    /// The conflict with the template that has this hash of its unique key.
+    async fn name_conflict(
         &self,
-        id: TemplateId,
-        version: u64,
-    ) -> Result<Option<Version>, StoreError>;
+        account: AccountId,
+        unique_key: [u8; 16],
+    ) -> Result<Option<NameConflict>, StoreError>;
+
+    /// The record of an account with this hash of its Idempotency-Key, if it has not expired. What it
+    /// records is durable.
+    async fn idempotency_record(
+        &self,
+        account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError>;
+}
+
+/// Creates templates, several in one transaction. None of them is reviewed by a script or a provider.
+#[async_trait]
+pub(crate) trait CreateQueue: Send + Sync {
+    async fn create(&self, new: NewTemplate, keys: LookupKeys)
+    -> Result<CreateOutcome, StoreError>;
 }
 
 /// A write whose types the engine does not know.
@@ -204,14 +224,26 @@ pub(crate) trait Decoder: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
+/// Decodes a row.
+type Decode<T> = Box<dyn Fn(&Row<'_>) -> Result<T, StoreError> + Send>;
+
 /// A read of one statement, and how its rows are decoded.
 pub(crate) struct Read<T> {
-    pub(crate) select: Select,
-    pub(crate) decode: fn(&Row<'_>) -> Result<T, StoreError>,
+    select: Select,
+    decode: Decode<T>,
+}
+
+impl<T> Read<T> {
+    pub(crate) fn new(
+        select: Select,
+        decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Self {
+        Self { select, decode: Box::new(decode) }
+    }
 }
 
 struct Collected<T> {
-    decode: fn(&Row<'_>) -> Result<T, StoreError>,
+    decode: Decode<T>,
     rows: Vec<T>,
 }
 

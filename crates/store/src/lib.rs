@@ -9,6 +9,7 @@ mod audit;
 mod changes;
 mod clock_guard;
 mod copy_phase;
+mod creates;
 mod decisions;
 mod deliveries;
 mod emulator;
@@ -33,9 +34,9 @@ mod schema_policy;
 mod sessions;
 pub mod sqlite;
 mod statistics;
-mod store;
 mod stored_row;
 mod template_rows;
+mod templates;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(test)]
@@ -66,9 +67,9 @@ pub use records::{
     Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
     AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
     DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, DeleteAccountOutcome, Finding, IndexProgress,
-    IssueTokenOutcome, Limit, NewAccount, NewCredential, Quota, RenameAccountOutcome,
-    RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash, SetReviewOutcome,
-    VERSION_OVERHEAD_BYTES,
+    IssueTokenOutcome, Limit, MAX_CREATES_PER_HOUR, NewAccount, NewCredential, Quota,
+    RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
+    SetReviewOutcome, VERSION_OVERHEAD_BYTES,
 };
 pub use records::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
@@ -92,10 +93,10 @@ pub use records::{
 };
 pub use records::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, Idempotency, IdempotencyRecord, IndexStep, Initiator, LanguageSummary, ListOrder,
-    ListQuery, NameConflict, NameFilter, NewTemplate, Page, StoredTemplate, TemplateChange,
-    TraceContext, TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter, Version,
-    VersionSummary,
+    Feed, IDEMPOTENCY_HOURS, Idempotency, IdempotencyRecord, IndexStep, Initiator, LanguageSummary,
+    ListOrder, ListQuery, NameConflict, NameFilter, NewTemplate, Page, StoredTemplate,
+    TemplateChange, TraceContext, TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter,
+    Version, VersionSummary,
 };
 pub use records::{
     HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
@@ -108,9 +109,6 @@ pub use records::{
 };
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
-pub use store::{
-    ChangeStore, EngineSubjects, IDEMPOTENCY_HOURS, MAX_CREATES_PER_HOUR, TemplateStore,
-};
 pub use template_rows::MAX_VERSIONS;
 pub use upstream::{ImportPreview, MAX_WITHDRAWN};
 pub use webhooks::MAX_WEBHOOKS;

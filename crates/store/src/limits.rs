@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use crate::{
     Limit, StoreError, TemplateChange,
-    decisions::limits::{self, RateCounter},
+    decisions::limits::{self, RateCounter, RemainingQuota, last_hour},
     engine::{Tx, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// Counts one more (`$1` account, `$2` template, `$3` number of its event, `$4` time).
@@ -50,6 +50,27 @@ pub(crate) fn count_create(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     count(tx, RateCounter::of_creates(account), at)
+}
+
+/// How many templates a locked account may still create, if it has limits.
+pub(crate) async fn remaining_quota(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<Option<RemainingQuota>, StoreError> {
+    let Some(limits) = tx.account(account)?.limits else { return Ok(None) };
+    let (counter, (since, max_creates)) = (RateCounter::of_creates(account), last_hour(at));
+    let statement = format!(
+        "SELECT (SELECT count(*) FROM (SELECT at FROM rate_counter WHERE account_id = $1 AND \
+         template_id = $2 ORDER BY seq DESC LIMIT $3) AS newest WHERE at > $4) AS this_hour, \
+         (SELECT count(*) FROM (SELECT 1 FROM template{} WHERE account_id = $1 AND \
+         unique_key IS NOT NULL LIMIT $5) AS existing) AS templates",
+        tx.dialect().either(" INDEXED BY template_in_bucket", "")
+    );
+    let values = values![account, counter.template_key(), max_creates, since, limits.templates];
+    let counts = |row: &Row<'_>| Ok((row.value("this_hour")?, row.value("templates")?));
+    let found = tx.query_one(&statement, &values, counts).await?;
+    Ok(found.map(|(this_hour, templates)| RemainingQuota::new(limits, this_hour, templates)))
 }
 
 fn count(tx: &mut Tx<'_>, counter: RateCounter, at: Timestamp) -> Result<(), StoreError> {

@@ -9,7 +9,6 @@ mod errors;
 mod failover;
 mod ids;
 mod index_state;
-mod limits;
 mod list;
 mod maintenance;
 mod messages;
@@ -23,16 +22,12 @@ mod search;
 mod search_indexer;
 mod statements;
 mod statistics;
-mod subjects;
 mod templates;
 #[cfg(test)]
 #[cfg(feature = "postgres-suite")]
 pub(crate) mod test_database;
 mod tls;
 mod transaction;
-mod translations;
-mod upsert;
-mod versions;
 
 pub use address::{AddressError, PostgresAddress};
 pub use open::{PostgresOptions, PostgresStore};

@@ -188,7 +188,7 @@ pub(crate) fn expired(at: Timestamp) -> Read<()> {
                      UNION ALL SELECT 1 FROM console_link WHERE expires_at <= $1 LIMIT 1";
     let values = Vec::from(values![at, idle_cutoff(at)]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read { select, decode: |_| Ok(()) }
+    Read::new(select, |_| Ok(()))
 }
 
 /// Deletes sessions and links that have expired.

@@ -42,11 +42,11 @@ async fn statistics(engine: &dyn Engine) -> Result<StoreStatistics, StoreError> 
     Ok(total)
 }
 
-fn scan<T>(
+fn scan<T: 'static>(
     statement: String,
     limits: &[u32],
     decode: fn(&Row<'_>) -> Result<T, StoreError>,
 ) -> Read<T> {
     let values = limits.iter().map(|limit| Value::from(*limit)).collect();
-    Read { select: Select { path: ReadPath::Scan, statement: statement.into(), values }, decode }
+    Read::new(Select { path: ReadPath::Scan, statement: statement.into(), values }, decode)
 }

@@ -17,29 +17,95 @@ pub(crate) trait StoredValue:
 
 impl<T: rusqlite::types::FromSql + tokio_postgres::types::FromSqlOwned> StoredValue for T {}
 
+/// A column of a row.
+pub(crate) trait Column: Copy {
+    fn name(&self) -> &str;
+
+    /// Its index in a statement for SQLite, which finds it faster by the index than by the name.
+    fn index(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Column for &str {
+    fn name(&self) -> &str {
+        self
+    }
+}
+
+/// A column of the list with which a statement for SQLite begins.
+#[derive(Clone, Copy)]
+pub(crate) struct ListedColumn {
+    name: &'static str,
+    index: usize,
+}
+
+impl ListedColumn {
+    /// The column with this name in a list. Evaluated by the compiler: a name that is not in the list
+    /// is an error.
+    pub(crate) const fn of(list: &str, name: &'static str) -> Self {
+        let (mut rest, mut index) = (list.as_bytes(), 0);
+        loop {
+            let mut end = 0;
+            while end < rest.len() && rest[end] != b',' {
+                end += 1;
+            }
+            let (column, following) = rest.split_at(end);
+            if are_equal(column, name.as_bytes()) {
+                return Self { name, index };
+            }
+            // The next name follows a comma and a space.
+            rest = following.split_at(2).1;
+            index += 1;
+        }
+    }
+}
+
+impl Column for ListedColumn {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn index(&self) -> Option<usize> {
+        Some(self.index)
+    }
+}
+
+const fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let mut same = 0;
+    while same < one.len() && same < other.len() && one[same] == other[same] {
+        same += 1;
+    }
+    same == one.len() && same == other.len()
+}
+
 /// A row, read by the names of its columns.
 pub(crate) trait StoredRow {
+    /// Whether the columns before the one with their checksum match it. PostgreSQL has no such column:
+    /// it has checksums of its pages.
+    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError>;
+
     /// Reads a column without decoding it.
-    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError>;
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError>;
 
     /// Reads a column and decodes it. A value that no version of this program writes is an error.
     fn decoded<T, V: StoredValue>(
         &self,
-        column: &str,
+        column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
     ) -> Result<T, StoreError>;
 
     /// Decodes a text column without copying it.
     fn parsed<T>(
         &self,
-        column: &str,
+        column: impl Column,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, StoreError>;
 
     /// Decodes a column that may be NULL.
     fn optional<T, V: StoredValue>(
         &self,
-        column: &str,
+        column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
     ) -> Result<Option<T>, StoreError>
     where
@@ -51,36 +117,36 @@ pub(crate) trait StoredRow {
         })
     }
 
-    fn timestamp(&self, column: &str) -> Result<Timestamp, StoreError> {
+    fn timestamp(&self, column: impl Column) -> Result<Timestamp, StoreError> {
         self.decoded(column, |millis: i64| Timestamp::from_millisecond(millis).ok())
     }
 
-    fn optional_timestamp(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+    fn optional_timestamp(&self, column: impl Column) -> Result<Option<Timestamp>, StoreError> {
         self.optional(column, |millis: i64| Timestamp::from_millisecond(millis).ok())
     }
 
     /// A count, a version or a sequence number.
-    fn number(&self, column: &str) -> Result<u64, StoreError> {
+    fn number(&self, column: impl Column) -> Result<u64, StoreError> {
         self.decoded(column, |stored: i64| u64::try_from(stored).ok())
     }
 
-    fn template_id(&self, column: &str) -> Result<TemplateId, StoreError> {
+    fn template_id(&self, column: impl Column) -> Result<TemplateId, StoreError> {
         self.decoded(column, |id: i64| TemplateId::new(u64::try_from(id).ok()?))
     }
 
-    fn account_id(&self, column: &str) -> Result<AccountId, StoreError> {
+    fn account_id(&self, column: impl Column) -> Result<AccountId, StoreError> {
         self.decoded(column, |id: i64| AccountId::new(u64::try_from(id).ok()?))
     }
 
-    fn webhook_id(&self, column: &str) -> Result<WebhookId, StoreError> {
+    fn webhook_id(&self, column: impl Column) -> Result<WebhookId, StoreError> {
         self.decoded(column, |id: i64| WebhookId::new(u64::try_from(id).ok()?))
     }
 
-    fn category(&self, column: &str) -> Result<Category, StoreError> {
+    fn category(&self, column: impl Column) -> Result<Category, StoreError> {
         self.parsed(column, Category::parse)
     }
 
-    fn status(&self, column: &str) -> Result<Status, StoreError> {
+    fn status(&self, column: impl Column) -> Result<Status, StoreError> {
         self.parsed(column, Status::parse)
     }
 
@@ -91,12 +157,12 @@ pub(crate) trait StoredRow {
         })
     }
 
-    fn actor(&self, column: &str) -> Result<Actor, StoreError> {
+    fn actor(&self, column: impl Column) -> Result<Actor, StoreError> {
         self.decoded(column, actor_from_key)
     }
 
     /// The name of an actor. A token without a name is shown with its id, and other actors have none.
-    fn actor_name(&self, column: &str, actor: Actor) -> Result<String, StoreError> {
+    fn actor_name(&self, column: impl Column, actor: Actor) -> Result<String, StoreError> {
         let name: String = self.value(column)?;
         Ok(match actor {
             Actor::Token(id) if name.is_empty() => format!("token {id}"),
@@ -112,7 +178,14 @@ pub(crate) enum Row<'r> {
 }
 
 impl StoredRow for Row<'_> {
-    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
+    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
+        match self {
+            Self::Sqlite(row) => row.matches_checksum(checksum),
+            Self::Postgres(row) => row.matches_checksum(checksum),
+        }
+    }
+
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
         match self {
             Self::Sqlite(row) => row.value(column),
             Self::Postgres(row) => row.value(column),
@@ -121,7 +194,7 @@ impl StoredRow for Row<'_> {
 
     fn decoded<T, V: StoredValue>(
         &self,
-        column: &str,
+        column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
     ) -> Result<T, StoreError> {
         match self {
@@ -132,7 +205,7 @@ impl StoredRow for Row<'_> {
 
     fn parsed<T>(
         &self,
-        column: &str,
+        column: impl Column,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, StoreError> {
         match self {

@@ -2,6 +2,7 @@
 
 mod change;
 mod edit;
+mod insert;
 mod state;
 mod versions;
 
@@ -12,13 +13,16 @@ use self::edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS};
 pub(crate) use self::{
     change::Planned,
     edit::{PlannedEdit, accepted_edit},
+    insert::{created, insert, insert_columns, new_values},
     state::{ChangedTemplate, ChangedText, NewDecision, write_state},
     versions::write_edit,
 };
 use crate::{
     StoreError, StoredTemplate,
-    engine::{Dialect, ReadTemplate, TemplateColumns, Tx, Value, values},
+    engine::{Dialect, Tx, Value, values},
     row_checksum::template_checksum,
+    stored_row::Row,
+    templates,
 };
 
 const UPDATE_CHECKSUM: &str =
@@ -40,16 +44,16 @@ pub(crate) async fn update(
     statement: &str,
     values: &[Value<'_>],
 ) -> Result<Option<StoredTemplate>, StoreError> {
-    let TemplateColumns { columns, decode } = tx.template_columns();
-    let changed = match tx.dialect() {
+    let (dialect, decode) = (tx.dialect(), |row: &Row<'_>| templates::stored(row));
+    let columns = templates::columns(dialect);
+    match dialect {
         Dialect::Sqlite => {
             tx.execute(statement, values).await?;
             let statement = format!("{UPDATE_CHECKSUM} RETURNING {columns}");
-            tx.query_one(&statement, &values[..1], decode).await?
+            tx.query_one(&statement, &values[..1], decode).await
         }
         Dialect::Postgres => {
-            tx.query_one(&format!("{statement} RETURNING {columns}"), values, decode).await?
+            tx.query_one(&format!("{statement} RETURNING {columns}"), values, decode).await
         }
-    };
-    changed.map(ReadTemplate::into_intact).transpose()
+    }
 }

@@ -14,11 +14,12 @@ use jiff::Timestamp;
 
 use crate::{
     Actor, Author, CreateAccountOutcome, CreateOutcome, NewAccount, NewTemplate, Store, StoreError,
-    decisions::create::created,
+    encoding::LookupKeys,
     engine::{Dialect, Tx, values},
     events::{self, created_event},
     sqlite::{SqliteOptions, SqliteStore},
     stored_row::StoredRow as _,
+    template_rows::{self, created},
 };
 
 fn noon() -> Timestamp {
@@ -77,7 +78,7 @@ async fn insert(tx: &mut Tx<'_>, new: &NewTemplate) -> Result<TemplateId, StoreE
     tx.lock_credentials().await?;
     assert!(tx.lock(new.account).await?);
     let state = State::initial(new.review);
-    let id = tx.insert_template(new, &state).await?.unwrap();
+    let id = template_rows::insert(tx, new, &LookupKeys::of(new), &state).await?.unwrap();
     events::append(tx, &created_event(new, &created(new, id, &state)))?;
     tx.credentials_changed().await?;
     Ok(id)

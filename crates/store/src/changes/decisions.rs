@@ -14,7 +14,7 @@ use galley_domain::template::{
 };
 
 pub(super) use self::{
-    authors::{Comparison, FourEyes, VersionAuthor, tokens_of_person},
+    authors::{FourEyes, VersionAuthor, tokens_of_person},
     deletions::{deleted, plan_deletions},
     edit::{Siblings, plan_edit},
 };

@@ -10,10 +10,11 @@ use crate::{
     ChangeOutcome, DeleteOutcome, Initiator, StoreError, TemplateChange, TranslationGroup,
     emulator::{self, Emulation},
     encoding::key,
-    engine::{ReadTemplate, TemplateColumns, Tx, Value, values},
+    engine::{Tx, Value, values},
     events, limits,
     template_rows::{Planned, update_checksum},
-    upstream,
+    templates::{self, ReadTemplate},
+    upstream::{self, VersionKey},
 };
 
 /// Deletes a template: clears its unique key, which frees the name. The row stays as history.
@@ -22,8 +23,7 @@ pub(super) async fn one(
     change: &TemplateChange,
 ) -> Result<ChangeOutcome, StoreError> {
     let TemplateChange { account, id, review, actor, trace, at, .. } = *change;
-    tx.lock(account).await?;
-    let found = select_ids(tx, account, &[id]).await?;
+    let found = lock_and_select(tx, account, &[id]).await?;
     let by = Initiator { account, review, actor, trace, at };
     let (found, emulation) = after_due_steps(tx, by, found).await?;
     let is_intact = found.iter().all(|it| it.is_intact);
@@ -42,7 +42,9 @@ pub(super) async fn group(
     by: Initiator,
     group: TranslationGroup,
 ) -> Result<DeleteOutcome, StoreError> {
-    tx.lock(by.account).await?;
+    if !tx.lock(by.account).await? {
+        return Ok(DeleteOutcome::Done(Vec::new()));
+    }
     let index = tx.dialect().either(" INDEXED BY template_of_translation_group", "");
     let selection = format!("{index} WHERE translation_group = $2");
     let found = select(tx, by.account, &selection, group.0.into()).await?;
@@ -56,8 +58,7 @@ pub(super) async fn several(
     by: Initiator,
     ids: &[TemplateId],
 ) -> Result<DeleteOutcome, StoreError> {
-    tx.lock(by.account).await?;
-    let found = select_ids(tx, by.account, ids).await?;
+    let found = lock_and_select(tx, by.account, ids).await?;
     delete_all(tx, by, ids, found).await
 }
 
@@ -101,6 +102,14 @@ async fn after_due_steps(
     Ok((select_ids(tx, account, &ids).await?, emulation))
 }
 
+async fn lock_and_select(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    ids: &[TemplateId],
+) -> Result<Vec<ReadTemplate>, StoreError> {
+    if tx.lock(account).await? { select_ids(tx, account, ids).await } else { Ok(Vec::new()) }
+}
+
 async fn select_ids(
     tx: &mut Tx<'_>,
     account: AccountId,
@@ -120,12 +129,12 @@ async fn select(
     selection: &str,
     value: Value<'_>,
 ) -> Result<Vec<ReadTemplate>, StoreError> {
-    let TemplateColumns { columns, decode } = tx.template_columns();
     let statement = format!(
-        "SELECT {columns} FROM template{selection} AND account_id = $1 AND \
-         unique_key IS NOT NULL ORDER BY id"
+        "SELECT {} FROM template{selection} AND account_id = $1 AND unique_key IS NOT NULL \
+         ORDER BY id",
+        templates::columns(tx.dialect())
     );
-    tx.query(&statement, &[account.into(), value], decode).await
+    tx.query(&statement, &[account.into(), value], |row| templates::read(row)).await
 }
 
 async fn delete(
@@ -147,7 +156,8 @@ async fn delete(
         events::append(tx, &event)?;
     }
     if change.review.is_by_provider() {
-        let deleted = (change.account, change.id, planned.next.version);
+        let TemplateChange { account, id: template, .. } = *change;
+        let deleted = VersionKey { account, template, version: planned.next.version };
         upstream::queue_deletion(tx, deleted, change.at).await?;
     }
     limits::delete_edit_counts(tx, change)?;

@@ -2,11 +2,12 @@
 
 use galley_domain::id::TemplateId;
 
-use super::decisions::{Comparison, FourEyes, VersionAuthor, tokens_of_person};
+use super::decisions::{FourEyes, VersionAuthor, tokens_of_person};
 use crate::{
-    StoreError, TemplateChange, Version, audit,
-    engine::{AnnouncedRead, Tx, Value, values},
+    StoreError, TemplateChange, audit,
+    engine::{Tx, values},
     template_rows::Planned,
+    templates::versions,
 };
 
 /// Whether a decision is not made by an author of what it makes live, if the account needs a second
@@ -26,7 +27,8 @@ pub(super) async fn permit(
         FourEyes::Permitted => true,
         FourEyes::Refused => false,
         FourEyes::Compare(comparison) => {
-            !comparison.is_author(&compared(tx, change.id, &comparison).await?)
+            let compared = versions::several(tx, change.id, comparison.versions()).await?;
+            !comparison.is_author(&compared)
         }
     })
 }
@@ -38,22 +40,4 @@ async fn authors(tx: &mut Tx<'_>, id: TemplateId) -> Result<Vec<VersionAuthor>, 
                   SELECT version, actor, CAST(octet_length(content) AS bigint) \
                   FROM former_version WHERE template_id = $1 ORDER BY version DESC";
     tx.query(select, &values![id], VersionAuthor::read).await
-}
-
-/// The versions whose texts are compared, which PostgreSQL reads in one round trip.
-async fn compared(
-    tx: &mut Tx<'_>,
-    id: TemplateId,
-    comparison: &Comparison,
-) -> Result<Vec<Version>, StoreError> {
-    let query = tx.version_query();
-    let numbers: Vec<[Value<'_>; 2]> =
-        comparison.versions().into_iter().map(|number| values![id, number]).collect();
-    let reads = numbers.iter().map(|values| AnnouncedRead::new(&query.statement, values));
-    tx.read_ahead(&reads.collect::<Vec<_>>()).await?;
-    let mut compared = Vec::with_capacity(numbers.len());
-    for values in &numbers {
-        compared.extend(tx.query_one(&query.statement, values, query.decode).await?);
-    }
-    Ok(compared)
 }

@@ -23,6 +23,7 @@ use crate::{
     engine::{AnnouncedRead, Tx, Value, values},
     events,
     stored_row::{Row, StoredRow as _},
+    templates::versions,
     webhooks::{select, webhook},
 };
 
@@ -233,7 +234,7 @@ async fn new_candidate(
     let of_event = values![webhook.account, first.seq];
     let event = AnnouncedRead::new(&event, &of_event);
     if let Some((template, number)) = first.included_version(webhook.format) {
-        let version = tx.version_query().statement;
+        let version = versions::select_version(tx.dialect());
         let of_version = values![template, number];
         tx.read_ahead(&[event, AnnouncedRead::new(&version, &of_version)]).await?;
     }
@@ -253,9 +254,7 @@ async fn payload(
     let Some((template, number)) = included_version(webhook.format, &event) else {
         return Ok(Some((event, None)));
     };
-    let version = tx.version_query();
-    let found =
-        tx.query_one(&version.statement, &values![template, number], version.decode).await?;
+    let found = versions::one(tx, template, number).await?;
     Ok(found.map(|version| (event, Some(version))))
 }
 

@@ -73,7 +73,7 @@ fn accounts_with_expired(at: Timestamp) -> Read<AccountId> {
                      ORDER BY a.id";
     let values = Vec::from(values![retention_cutoff(at)]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read { select, decode: |row| row.account_id("id") }
+    Read::new(select, |row| row.account_id("id"))
 }
 
 /// Deletes the oldest messages of an account that have expired; returns how many.

@@ -27,6 +27,7 @@ use crate::{
     events,
     stored_row::{Row, StoredRow as _},
     template_rows::write_state,
+    templates,
 };
 
 /// How many steps of review scripts one transaction applies.
@@ -122,9 +123,10 @@ async fn apply_due(
     let mut ids: Vec<TemplateId> = steps.iter().map(|step| step.template).collect();
     ids.sort_unstable();
     ids.dedup();
-    let stored = tx.intact_templates(account, &ids).await?;
+    let stored = templates::several(tx, account, &ids, intact).await?;
     let mut runs: HashMap<_, _> = stored
         .into_iter()
+        .flatten()
         .map(|stored| (stored.id, (ScriptRun::of(account, &stored), stored)))
         .collect();
     let mut applied = 0;
@@ -141,6 +143,18 @@ async fn apply_due(
     }
     delete_applied(tx, &steps).await?;
     Ok(DueSteps { applied, has_more })
+}
+
+/// The template in a row, unless the disk has damaged it: the scripts of the others continue.
+fn intact(row: &Row<'_>) -> Result<Option<StoredTemplate>, StoreError> {
+    match templates::stored(row) {
+        Err(StoreError::Damaged(cause)) => {
+            let template = row.template_id("id")?;
+            tracing::error!(%template, %cause, "a review script cannot continue");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
 }
 
 async fn delete_applied(tx: &mut Tx<'_>, steps: &[QueuedStep]) -> Result<(), StoreError> {
@@ -165,19 +179,19 @@ pub(crate) async fn apply_due_of(
     if steps.is_empty() {
         return Ok(false);
     }
-    let Some(stored) = tx.template(account, id).await? else { return Ok(false) };
+    let Some(stored) = templates::one(tx, account, id).await? else { return Ok(false) };
     let mut run = ScriptRun::of(account, &stored);
     delete_applied(tx, &steps).await?;
-    apply(tx, &mut run, steps.iter().map(|step| (step.due_at, step.action)), at).await?;
+    apply(tx, &mut run, steps.iter().map(|step| (step.due_at, step.action)), at)?;
     write(tx, &run, stored.template.content(), at).await?;
     Ok(run.is_changed)
 }
 
 /// Applies actions at times of the account's clock, each with its event.
-async fn apply(
+fn apply(
     tx: &mut Tx<'_>,
     run: &mut ScriptRun,
-    actions: impl Iterator<Item = (Timestamp, Action)> + Send,
+    actions: impl Iterator<Item = (Timestamp, Action)>,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     for (emulated_at, action) in actions {
@@ -213,7 +227,7 @@ async fn start(
     let rules = tx.query_one(RULES, &values![account], rules).await?;
     let script = Script::new(template, &rules.unwrap_or_default(), emulation.now);
     let now = script.now.into_iter().map(|action| (emulation.now, action));
-    apply(tx, run, now, at).await?;
+    apply(tx, run, now, at)?;
     write(tx, run, template.content(), at).await?;
     let insert = "INSERT INTO script_step (account_id, template_id, due_at, action, argument) \
                   VALUES ($1, $2, $3, $4, $5)";
@@ -252,7 +266,7 @@ pub(crate) async fn finish_edit(
     delete_steps(tx, change.id, is_paused.then_some(Action::Resume)).await?;
     let mut run = ScriptRun::of(change.account, edited);
     start(tx, &mut run, &edited.template, emulation, change.at).await?;
-    Ok(ChangeOutcome::done(tx.template(change.account, change.id).await?))
+    Ok(ChangeOutcome::done(templates::one(tx, change.account, change.id).await?))
 }
 
 /// Deletes the queued steps of a template, except those with one action.

@@ -10,9 +10,11 @@ use crate::{
 };
 
 macro_rules! select {
-    ($lock:literal) => {
+    ($last_template:literal, $lock:literal) => {
         concat!(
-            "SELECT last_seq, CAST(template_limit AS bigint) AS template_limit, four_eyes, \
+            "SELECT ",
+            $last_template,
+            " AS last_template, last_seq, CAST(template_limit AS bigint) AS template_limit, four_eyes, \
              deleted_at IS NOT NULL AS is_deleted, ",
             stored_bytes_columns!(),
             " FROM account WHERE id = $1",
@@ -26,6 +28,8 @@ macro_rules! select {
 pub(crate) struct AccountState {
     last_seq: u64,
     has_new_events: bool,
+    /// The id of its newest template. SQLite numbers the templates of all accounts together.
+    pub(crate) last_template: u64,
     pub(crate) limits: Option<AccountLimits>,
     pub(crate) stored_bytes: StoredBytes,
     /// Whether a second person decides on its versions.
@@ -37,7 +41,7 @@ pub(crate) struct AccountState {
 impl AccountState {
     /// Selects what [`AccountState::read`] reads, and locks the row.
     pub(crate) const fn select(dialect: Dialect) -> &'static str {
-        dialect.either(select!(""), select!(" FOR NO KEY UPDATE"))
+        dialect.either(select!("0", ""), select!("last_template", " FOR NO KEY UPDATE"))
     }
 
     /// Writes the [`changes`](AccountState::changes) of a transaction.
@@ -48,6 +52,7 @@ impl AccountState {
         Ok(Self {
             last_seq: row.number("last_seq")?,
             has_new_events: false,
+            last_template: row.number("last_template")?,
             limits: row.account_limits()?,
             stored_bytes: StoredBytes::read(row)?,
             has_four_eyes: row.value("four_eyes")?,

@@ -1,40 +1,25 @@
 //! The store: hands its reads and writes to its engine.
 
-use std::{borrow::Cow, ops::Deref, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
 use super::{Body, Dialect, Engine, Read, ReadPath, Select, Value, Write, faults::FaultPoints};
-use crate::{StoreError, store::EngineSubjects, stored_row::Row};
+use crate::{StoreError, stored_row::Row};
 
 /// A database that holds everything the service stores.
 ///
 /// Every method is one transaction, unless it says otherwise: it is applied completely, with its
 /// events and records, or not at all. Once a method has returned `Ok`, its changes are durable. A
 /// missing object is part of the outcome, not an error.
-///
-/// The methods of the subjects that are written once for both engines are its own; those that each
-/// engine still implements itself are those of [`EngineSubjects`].
 pub struct Store {
     pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) subjects: Arc<dyn EngineSubjects>,
     pub(crate) faults: FaultPoints,
 }
 
-impl Deref for Store {
-    type Target = dyn EngineSubjects;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.subjects
-    }
-}
-
 impl Store {
-    /// The store of an engine that also implements the other subjects.
-    pub(crate) fn of<E: Engine + EngineSubjects + 'static>(engine: E) -> Self {
-        let engine = Arc::new(engine);
-        let subjects = Arc::clone(&engine);
-        Self { engine, subjects, faults: FaultPoints::default() }
+    pub(crate) fn of(engine: impl Engine + 'static) -> Self {
+        Self { engine: Arc::new(engine), faults: FaultPoints::default() }
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
@@ -104,11 +89,11 @@ impl Store {
         path: ReadPath,
         statement: impl Into<Cow<'static, str>>,
         values: impl IntoIterator<Item = Value<'v>>,
-        decode: fn(&Row<'_>) -> Result<T, StoreError>,
+        decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<Vec<T>, StoreError>> {
         let values = values.into_iter().map(Value::into_owned).collect();
         let select = Select { path, statement: statement.into(), values };
-        let read = Read { select, decode };
+        let read = Read::new(select, decode);
         Box::pin(self.with_faults_of(method, super::fetch(&*self.engine, read)))
     }
 
@@ -119,7 +104,7 @@ impl Store {
         path: ReadPath,
         statement: impl Into<Cow<'static, str>>,
         values: impl IntoIterator<Item = Value<'v>>,
-        decode: fn(&Row<'_>) -> Result<T, StoreError>,
+        decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Option<T>, StoreError> {
         Ok(self.read(method, path, statement, values, decode).await?.into_iter().next())
     }

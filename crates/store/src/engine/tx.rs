@@ -4,8 +4,9 @@ use std::ops::{ControlFlow, Deref, DerefMut};
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
 
-use super::{AccountState, SubjectsOfEngine, Value};
+use super::{AccountState, Value};
 use crate::{Author, StoreError, decisions::audit::AuditedChange, stored_row::Row};
 
 /// An open transaction. A body can run more than once, because engines repeat work after a conflict or
@@ -35,7 +36,7 @@ impl<'r> AnnouncedRead<'r> {
 
 /// The transaction of an engine.
 #[async_trait]
-pub(crate) trait EngineTx: SubjectsOfEngine {
+pub(crate) trait EngineTx: Send {
     fn dialect(&self) -> Dialect;
 
     /// Runs a statement that returns rows.
@@ -57,11 +58,40 @@ pub(crate) trait EngineTx: SubjectsOfEngine {
     /// PostgreSQL gets it with the commit, in the same round trip.
     fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError>;
 
+    /// Assigns the id of a new template of a locked account.
+    fn next_template(
+        &mut self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError>;
+
+    /// What finds the record of a request with this hash of its Idempotency-Key: on SQLite the id of its
+    /// template, from an index that is partly in memory, or NULL; on PostgreSQL the hash.
+    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError>;
+
+    /// Adds a new template to the index of names that SQLite has in memory.
+    fn add_unique_key(&mut self, _unique_key: [u8; 16], _template: TemplateId) {}
+
+    /// Adds a new template to the index of idempotency records that SQLite has in memory.
+    fn add_idempotency_key(&mut self, _key: [u8; 16], _template: TemplateId) {}
+
     /// Frees the unique key of a template, before a statement clears its column. SQLite has the keys of
     /// new templates in memory.
     fn release_unique_key(&mut self, _template: TemplateId) -> Result<(), StoreError> {
         Ok(())
     }
+
+    /// Locks all credentials and accounts until the transaction ends. A body locks them before
+    /// anything else.
+    async fn lock_credentials(&mut self) -> Result<(), StoreError>;
+
+    /// Invalidates cached credentials and accounts when the transaction commits. The credentials are
+    /// locked.
+    async fn credentials_changed(&mut self) -> Result<(), StoreError>;
+
+    /// What finds the template with a unique key: on SQLite its id, from an index of names that is partly
+    /// in memory, or NULL if no template has it; on PostgreSQL the key.
+    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError>;
 
     /// Undoes what the body changes, when it ends.
     fn undo(&mut self);
@@ -117,6 +147,16 @@ impl Dialect {
         match self {
             Self::Sqlite => format!("{column} IN (SELECT value FROM json_each({parameter}))"),
             Self::Postgres => format!("{column} = ANY({parameter})"),
+        }
+    }
+
+    /// The same for a list of hashes.
+    pub(crate) fn is_any_hash(self, column: &str, parameter: &str) -> String {
+        match self {
+            Self::Sqlite => {
+                format!("{column} IN (SELECT unhex(value) FROM json_each({parameter}))")
+            }
+            Self::Postgres => self.is_any(column, parameter),
         }
     }
 }

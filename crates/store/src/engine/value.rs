@@ -26,6 +26,8 @@ pub(crate) enum Value<'v> {
     Integers(Vec<i64>),
     /// A list of texts: JSON on SQLite, an array on PostgreSQL.
     Texts(Vec<Cow<'v, str>>),
+    /// A list of hashes: JSON of their hexadecimal digits on SQLite, an array on PostgreSQL.
+    Hashes(Vec<[u8; 16]>),
 }
 
 impl Value<'_> {
@@ -41,6 +43,7 @@ impl Value<'_> {
             Self::Texts(values) => {
                 Value::Texts(values.into_iter().map(|it| Cow::Owned(it.into_owned())).collect())
             }
+            Self::Hashes(values) => Value::Hashes(values),
         }
     }
 
@@ -74,6 +77,10 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Blob(value) => ToSqlOutput::Borrowed(ValueRef::Blob(value)),
             Self::Integers(values) => json(serde_json::json!(values).to_string()),
             Self::Texts(values) => json(serde_json::json!(values).to_string()),
+            Self::Hashes(values) => {
+                let digits = values.iter().map(|it| format!("{:032x}", u128::from_be_bytes(*it)));
+                json(serde_json::json!(digits.collect::<Vec<_>>()).to_string())
+            }
         })
     }
 }
@@ -96,6 +103,10 @@ impl ToSql for Value<'_> {
             Self::Blob(value) => value.to_sql_checked(column, out),
             Self::Integers(values) => values.to_sql_checked(column, out),
             Self::Texts(values) => values.to_sql_checked(column, out),
+            Self::Hashes(values) => {
+                let values: Vec<&[u8]> = values.iter().map(|it| &it[..]).collect();
+                values.to_sql_checked(column, out)
+            }
         }
     }
 
@@ -138,11 +149,12 @@ conversions! {
     String => text Text Cow::Owned(text);
     &'v [u8] => bytes Blob Cow::Borrowed(bytes);
     Vec<u8> => bytes Blob Cow::Owned(bytes);
-    [u8; 16] => hash Blob Cow::Owned(hash.to_vec());
     [u8; 32] => bytes Blob Cow::Owned(bytes.to_vec());
+    [u8; 16] => hash Blob Cow::Owned(hash.to_vec());
     SecretHash => hash Blob Cow::Owned(hash.0.to_vec());
     &'v StoredSecret => secret Blob Cow::Borrowed(secret.0.as_ref());
     Vec<i64> => values Integers values;
     Vec<String> => values Texts values.into_iter().map(Cow::Owned).collect();
+    Vec<[u8; 16]> => hashes Hashes hashes;
     Vec<&'v str> => values Texts values.into_iter().map(Cow::Borrowed).collect();
 }

@@ -73,7 +73,7 @@ const FORMER_ENDPOINT: &str = "SELECT id FROM former_webhook LIMIT 1";
 
 fn former_endpoint() -> Read<()> {
     let (path, values) = (ReadPath::Background, Vec::new());
-    Read { select: Select { path, statement: FORMER_ENDPOINT.into(), values }, decode: |_| Ok(()) }
+    Read::new(Select { path, statement: FORMER_ENDPOINT.into(), values }, |_| Ok(()))
 }
 
 /// Deletes some deliveries of a deleted endpoint.
@@ -98,14 +98,15 @@ fn accounts_with_expired(since: Timestamp) -> Read<AccountId> {
                      e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
     let values = Vec::from(values![since]);
     let select = Select { path: ReadPath::Scan, statement: statement.into(), values };
-    Read { select, decode: |row| row.account_id("id") }
+    Read::new(select, |row| row.account_id("id"))
 }
 
 impl ExpiredEvents {
     /// Deletes the oldest of them. Usually none can be deleted, because endpoints have yet to receive
     /// them: checks that without a lock.
     async fn delete(self, engine: &dyn Engine) -> Result<Deletion, StoreError> {
-        let last = engine::fetch(engine, self.last(engine.dialect())).await?;
+        let last =
+            engine::fetch(engine, Read::new(self.last(engine.dialect()), last_event)).await?;
         if last.into_iter().flatten().next().is_none() {
             return Ok(Deletion::Deleted(0));
         }
@@ -114,7 +115,7 @@ impl ExpiredEvents {
 
     /// The last event that can be deleted. Events are deleted in order: the first one that has not
     /// expired, or that an endpoint still needs, keeps all later ones.
-    fn last(self, dialect: Dialect) -> Read<Option<u64>> {
+    fn last(self, dialect: Dialect) -> Select {
         let least = dialect.either("min", "least");
         let statement = format!(
             "WITH oldest AS (SELECT seq, at FROM event WHERE account_id = $1 ORDER BY seq \
@@ -125,9 +126,13 @@ impl ExpiredEvents {
              FROM webhook w WHERE w.account_id = $1 AND w.disabled_at IS NULL), seq)"
         );
         let values = Vec::from(values![self.account, self.since, MAX_PURGE_ROWS]);
-        let select = Select { path: ReadPath::Scan, statement: statement.into(), values };
-        Read { select, decode: |row| row.optional("last", |last: i64| u64::try_from(last).ok()) }
+        Select { path: ReadPath::Scan, statement: statement.into(), values }
     }
+}
+
+/// The number in the row of [`ExpiredEvents::last`].
+fn last_event(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
+    row.optional("last", |last: i64| u64::try_from(last).ok())
 }
 
 async fn delete(tx: &mut Tx<'_>, expired: ExpiredEvents) -> Result<Deletion, StoreError> {
@@ -138,8 +143,8 @@ async fn delete(tx: &mut Tx<'_>, expired: ExpiredEvents) -> Result<Deletion, Sto
     // The events of a deleted account expire, too.
     tx.lock(account).await?;
     // An endpoint may have been enabled, or a replay requested, since the events were found.
-    let Read { select, decode } = expired.last(tx.dialect());
-    let last = tx.query_one(&select.statement, &select.values, decode).await?;
+    let select = expired.last(tx.dialect());
+    let last = tx.query_one(&select.statement, &select.values, last_event).await?;
     let Some(last) = last.flatten() else { return Ok(Deletion::Deleted(0)) };
     let plan = plan_purge(tx, account, last).await?;
     delete_deliveries(tx, account, plan.last, since).await?;

@@ -46,7 +46,7 @@ fn uncounted(all: bool) -> Read<()> {
     let statement = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL LIMIT 1";
     let values = Vec::from(values![all]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read { select, decode: |_| Ok(()) }
+    Read::new(select, |_| Ok(()))
 }
 
 /// Names a new count. On PostgreSQL, an older one that another instance has begun then changes nothing.

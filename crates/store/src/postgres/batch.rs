@@ -16,35 +16,29 @@ use galley_domain::{
 };
 
 use self::{
-    copying::{
-        Value::{self, Bool, Bytes, Number, Text},
-        copy,
-    },
+    copying::copy,
     idempotency::RecordColumns,
     prechecks::{BatchAccount, BatchAccounts, ExistingState, begin, limited_account},
     statements::PreparedStatements,
 };
 pub(super) use self::{
     prechecks::{Precheck, is_account_locked, needs_full_precheck, no_account},
-    statements::{INSERT_RECORDS, PreparedConnection},
+    statements::PreparedConnection,
 };
 use super::{
     columns::{actor_key, key, millis},
     create_queue::{PendingCreate, Queue},
     errors,
-    ids::IdGenerator,
-    limits,
+    ids::{IdGenerator, ids_exhausted},
     pool::{CopySink, PgConnection, Values},
-    templates::ids_exhausted,
 };
 use crate::{
-    CreateOutcome, IdempotencyRecord, StoreError,
-    decisions::{
-        create::{KeyOwner, category_refusal, created},
-        limits::RemainingQuota,
-        stored_bytes::version_bytes,
-    },
-    engine::Dialect,
+    CreateOutcome, IdempotencyRecord, StoreError, TraceContext,
+    creates::{Create, Existing, KeyOwner},
+    decisions::{limits::RateCounter, stored_bytes::version_bytes},
+    engine::{Dialect, values},
+    limits,
+    template_rows::{created, new_values},
     uploads,
 };
 
@@ -90,9 +84,9 @@ impl Batch<'_> {
         let (accounts, existing, copy) = begin(connection, statements, pending, precheck).await?;
         if precheck == Precheck::Optimistic {
             queue.fill(pending, |late| {
-                let needs_no_lookup =
-                    late.lookup_keys.idempotency.is_none() && late.new.translation_group.is_none();
-                needs_no_lookup && accounts.contains_key(&late.new.account)
+                let Create { new, keys } = &late.create;
+                let needs_no_lookup = keys.idempotency.is_none() && new.translation_group.is_none();
+                needs_no_lookup && accounts.contains_key(&new.account)
             });
         }
         let (outcomes, created) = (vec![None; pending.len()], Vec::with_capacity(pending.len()));
@@ -130,37 +124,30 @@ impl Batch<'_> {
         precheck: Precheck,
     ) -> Result<(), StoreError> {
         let mut indexes: Vec<usize> = (0..self.pending.len()).collect();
-        indexes.sort_by_key(|index| self.pending[*index].lookup_keys.unique_key);
+        indexes.sort_by_key(|index| self.pending[*index].create.keys.unique_key);
         for index in indexes {
-            let PendingCreate { new, lookup_keys, .. } = &self.pending[index];
-            let record = lookup_keys.idempotency.zip(new.idempotency);
-            let outcome = &mut self.outcomes[index];
-            if let Some((key, idempotency)) = record
-                && let Some(earlier) = existing.records.get(&key)
-            {
-                *outcome = Some(earlier.outcome_for(idempotency.payload));
-                continue;
-            }
+            let Create { new, keys } = &self.pending[index].create;
             let Some(account) = self.accounts.get_mut(&new.account) else { continue };
-            if let Some(owner) = existing.key_owners.get(&lookup_keys.unique_key) {
-                *outcome = Some(CreateOutcome::NameInUse(owner.conflict_for(new.account)));
-                continue;
-            }
             let group = new.translation_group.map(|group| group.0);
-            let category = group.and_then(|group| existing.group_categories.get(&group));
-            if let Some(refusal) = category_refusal(new, category.copied()) {
-                *outcome = Some(refusal);
-                continue;
-            }
             let bytes = version_bytes(new.template.content());
-            let exceeded = account.stored_bytes.refusal(bytes);
-            if exceeded.is_some() && precheck == Precheck::Optimistic {
-                return Err(limited_account());
-            }
-            let reached = account.quota.as_mut().and_then(RemainingQuota::take).or(exceeded);
-            if let Some(limit) = reached {
-                *outcome = Some(CreateOutcome::Limited(limit));
-                continue;
+            let decided = Existing {
+                record: keys.idempotency.and_then(|key| existing.records.get(&key).copied()),
+                owner: existing.key_owners.get(&keys.unique_key).copied(),
+                // Such creates do not join batches.
+                locked: None,
+                group: group.and_then(|group| existing.group_categories.get(&group).copied()),
+                quota: account.quota.as_mut(),
+                exceeded: account.stored_bytes.refusal(bytes),
+            };
+            match decided.outcome(new) {
+                Some(CreateOutcome::Limited(_)) if precheck == Precheck::Optimistic => {
+                    return Err(limited_account());
+                }
+                None => {}
+                outcome => {
+                    self.outcomes[index] = outcome;
+                    continue;
+                }
             }
             account.stored_bytes.add(bytes);
             group.map(|group| existing.group_categories.insert(group, new.template.category()));
@@ -170,14 +157,12 @@ impl Batch<'_> {
             let id = TemplateId::new(account.last_template).ok_or_else(ids_exhausted)?;
             let state = State::initial(new.review);
             let template = created(new, id, &state);
-            existing
-                .key_owners
-                .insert(lookup_keys.unique_key, KeyOwner { id, account: new.account });
-            if let Some((key, idempotency)) = record {
+            existing.key_owners.insert(keys.unique_key, KeyOwner { id, account: new.account });
+            if let Some((key, idempotency)) = keys.idempotency.zip(new.idempotency) {
                 let payload = idempotency.payload;
                 existing.records.insert(key, IdempotencyRecord { payload, created: template });
             }
-            *outcome = Some(CreateOutcome::Created(template));
+            self.outcomes[index] = Some(CreateOutcome::Created(template));
             self.created.push(CreatedRow { index, id, seq: account.last_seq, state });
         }
         Ok(())
@@ -185,17 +170,22 @@ impl Batch<'_> {
 
     fn has_extra_writes(&self) -> bool {
         self.accounts.values().any(|account| account.quota.is_some())
-            || self.created.iter().any(|it| self.pending[it.index].lookup_keys.references_media)
+            || self.created.iter().any(|it| self.pending[it.index].create.keys.references_media)
     }
 
     /// Writes that few creates need: rate counters of limited accounts, and the use of media.
     async fn run_extra_writes(&self) -> Result<(), StoreError> {
         for CreatedRow { index, seq, .. } in &self.created {
-            let PendingCreate { new, lookup_keys, .. } = &self.pending[*index];
+            let Create { new, keys } = &self.pending[*index].create;
             if self.accounts.get(&new.account).is_some_and(|account| account.quota.is_some()) {
-                limits::count_create(self.connection, new.account, key(*seq), new.at).await?;
+                let counter = RateCounter::of_creates(new.account);
+                let (account, template) = (key(new.account.get()), counter.template_key());
+                let values: Values<'_> = &[&account, &template, &key(*seq), &millis(new.at)];
+                self.connection.execute(limits::COUNT, values).await?;
+                let values: Values<'_> = &[&account, &template, &counter.max_entries()];
+                self.connection.execute(limits::FORGET, values).await?;
             }
-            if lookup_keys.references_media {
+            if keys.references_media {
                 let handles = sample::referenced_names(new.template.content());
                 let handles: Vec<&str> = handles.collect();
                 let values: Values<'_> = &[&handles, &key(new.account.get()), &millis(new.at)];
@@ -235,45 +225,26 @@ impl Batch<'_> {
 
     async fn copy_templates(&self, sink: CopySink) -> Result<(), StoreError> {
         let rows = self.created.iter().map(|CreatedRow { index, id, state, .. }| {
-            let PendingCreate { new, lookup_keys, .. } = &self.pending[*index];
-            [
-                Number(key(id.get())),
-                Number(key(new.account.get())),
-                Value::or_null(new.phone.as_deref(), Text),
-                Bytes(&lookup_keys.unique_key),
-                Text(new.template.name()),
-                Text(new.template.language()),
-                Text(new.template.category().as_str()),
-                Bool(new.template.allow_category_change()),
-                Text(state.newest_status.as_str()),
-                Number(1),
-                Value::or_null(state.approved_version.map(key), Number),
-                Number(1),
-                Number(millis(new.at)),
-                Number(millis(new.at)),
-                Text(new.template.content()),
-                Number(actor_key(new.actor)),
-                Value::or_null(new.translation_group.as_ref(), |group| Bytes(&group.0)),
-                Value::or_null(lookup_keys.text.as_ref(), |text| Bytes(text)),
-            ]
+            let Create { new, keys } = &self.pending[*index].create;
+            new_values(*id, new, keys, state)
         });
         self.connection.in_time(copy(sink, rows)).await
     }
 
     async fn copy_events(&self, sink: CopySink) -> Result<(), StoreError> {
         let rows = self.created.iter().map(|CreatedRow { index, id, seq, state }| {
-            let new = &self.pending[*index].new;
-            [
-                Number(key(new.account.get())),
-                Number(key(*seq)),
-                Text(EventType::Created.as_str()),
-                Number(key(id.get())),
-                Number(1),
-                Number(millis(new.at)),
-                Number(actor_key(new.actor)),
-                Text(new.template.category().as_str()),
-                Text(state.status().as_str()),
-                Value::or_null(new.trace.as_ref(), |trace| Bytes(trace.stored())),
+            let new = &self.pending[*index].create.new;
+            values![
+                new.account,
+                *seq,
+                EventType::Created.as_str(),
+                *id,
+                1_u64,
+                new.at,
+                actor_key(new.actor),
+                new.template.category().as_str(),
+                state.status().as_str(),
+                new.trace.as_ref().map(TraceContext::stored),
             ]
         });
         self.connection.in_time(copy(sink, rows)).await

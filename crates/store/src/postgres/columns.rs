@@ -5,14 +5,13 @@ use std::{fmt::Display, sync::Arc};
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
-    template::Status,
 };
 use jiff::Timestamp;
 use tokio_postgres::{Row, row::RowIndex, types::FromSqlOwned};
 
 use crate::{
     StoreError,
-    stored_row::{StoredRow, StoredValue},
+    stored_row::{Column, StoredRow, StoredValue},
 };
 
 pub(super) use crate::encoding::{actor_key, key, millis, without_nul};
@@ -28,25 +27,29 @@ pub(super) fn decode<T, K: FromSqlOwned>(
 }
 
 impl StoredRow for Row {
-    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
-        get(self, column)
+    fn matches_checksum(&self, _checksum: impl Column) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
+        get(self, column.name())
     }
 
     fn decoded<T, V: StoredValue>(
         &self,
-        column: &str,
+        column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
     ) -> Result<T, StoreError> {
-        self::decode(self, column, decode)
+        self::decode(self, column.name(), decode)
     }
 
     fn parsed<T>(
         &self,
-        column: &str,
+        column: impl Column,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, StoreError> {
-        let stored: &str = self.try_get(column)?;
-        parse(stored).ok_or_else(|| corrupt(column))
+        let stored: &str = self.try_get(column.name())?;
+        parse(stored).ok_or_else(|| corrupt(column.name()))
     }
 }
 
@@ -119,13 +122,6 @@ pub(super) fn category(
     name: impl RowIndex + Display + Copy,
 ) -> Result<Category, StoreError> {
     decode(row, name, |text: String| Category::parse(&text))
-}
-
-pub(super) fn status(
-    row: &Row,
-    name: impl RowIndex + Display + Copy,
-) -> Result<Status, StoreError> {
-    decode(row, name, |text: String| Status::parse(&text))
 }
 
 /// A 16-byte hash.

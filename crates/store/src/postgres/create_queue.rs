@@ -6,6 +6,7 @@ mod worker;
 
 use std::{sync::Arc, time::Instant};
 
+use async_trait::async_trait;
 use tokio::{
     runtime,
     sync::{mpsc, oneshot},
@@ -14,7 +15,10 @@ use tokio::{
 pub(super) use self::queue::{MAX_QUEUE_TIME, Queue};
 use self::worker::CreateWorker;
 use super::pool::PgPools;
-use crate::{CreateOutcome, EventNotifier, NewTemplate, StoreError, encoding::LookupKeys};
+use crate::{
+    CreateOutcome, EventNotifier, NewTemplate, StoreError, creates::Create, encoding::LookupKeys,
+    engine,
+};
 
 /// The sending end of the create queue.
 pub(super) struct CreateQueue {
@@ -23,8 +27,7 @@ pub(super) struct CreateQueue {
 
 /// A queued create.
 pub(super) struct PendingCreate {
-    pub(super) new: NewTemplate,
-    pub(super) lookup_keys: LookupKeys,
+    pub(super) create: Create,
     queued_at: Instant,
     reply: oneshot::Sender<Result<CreateOutcome, StoreError>>,
 }
@@ -52,16 +55,17 @@ impl CreateQueue {
         let capacity = self.sender.max_capacity();
         (capacity - self.sender.capacity(), capacity)
     }
+}
 
-    pub(super) async fn create(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        // Hash on the caller's thread: there are many of them, and only one worker thread.
-        let (lookup_keys, (reply, response)) = (LookupKeys::of(&new), oneshot::channel());
-        match self.sender.try_send(PendingCreate {
-            new,
-            lookup_keys,
-            queued_at: Instant::now(),
-            reply,
-        }) {
+#[async_trait]
+impl engine::CreateQueue for CreateQueue {
+    async fn create(
+        &self,
+        new: NewTemplate,
+        keys: LookupKeys,
+    ) -> Result<CreateOutcome, StoreError> {
+        let (create, (reply, response)) = (Create { new, keys }, oneshot::channel());
+        match self.sender.try_send(PendingCreate { create, queued_at: Instant::now(), reply }) {
             // A worker that stops without a reply may already have sent the commit.
             Ok(()) => response
                 .await

@@ -5,13 +5,15 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use galley_domain::id::{self, IDS_PER_MILLISECOND};
 use jiff::Timestamp;
+
+use crate::StoreError;
 
 /// How many ids of a millisecond are reserved for accounts that are ahead of the clock.
 const AHEAD_IDS_PER_MILLISECOND: u64 = IDS_PER_MILLISECOND / 2;
@@ -78,6 +80,14 @@ impl IdGenerator {
         }
     }
 }
+
+pub(super) fn ids_exhausted() -> StoreError {
+    StoreError::Failed(Arc::new(IdsExhausted))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no template ids are left")]
+struct IdsExhausted;
 
 #[cfg(test)]
 mod tests {

@@ -81,6 +81,10 @@ impl TemplateReader {
 struct ReaderStopped;
 
 async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) {
+    let statement = format!(
+        "SELECT {} FROM template WHERE id = ANY($1) AND unique_key IS NOT NULL",
+        templates::COLUMNS
+    );
     let mut batch = Vec::with_capacity(MAX_BATCH_IDS);
     while queue.recv_many(&mut batch, MAX_BATCH_IDS).await > 0 {
         batch.retain(|pending| !pending.reply.is_closed());
@@ -88,7 +92,7 @@ async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) 
             continue;
         }
         let ids: Vec<i64> = batch.iter().map(|pending| key(pending.id.get())).collect();
-        let read = pools.read(templates::BY_IDS, &[&ids]).await.and_then(|rows| decode_rows(&rows));
+        let read = pools.read(&statement, &[&ids]).await.and_then(|rows| decode_rows(&rows));
         if let Err(StoreError::Unavailable(_)) = &read {
             // Fail reads that arrived meanwhile, too: they have waited for the same server.
             batch.extend(std::iter::from_fn(|| queue.try_recv().ok()));

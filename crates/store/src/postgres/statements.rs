@@ -10,22 +10,25 @@ use super::{
     PostgresStore, list, maintenance,
     pipeline::bound,
     pool::Values,
-    schema, search_indexer, statistics, templates,
+    schema, search_indexer, statistics,
+    templates::RECORD,
     tls::Tls,
     transaction::{Transaction, should_retry, transact},
-    versions,
 };
 use crate::{
-    Author, EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page,
-    PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError, StoreStatistics,
-    StoredMessage, StoredTemplate, Version,
+    Author, EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery,
+    NameConflict, NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity,
+    StoreError, StoreStatistics, StoredMessage, StoredTemplate,
+    creates::KeyOwner,
     decisions::audit::AuditedChange,
+    encoding::idempotency_cutoff,
     engine::{
-        AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
-        ReadPath, Select, Tx, Value,
+        AccountState, AnnouncedRead, AnyWrite, CreateQueue, Decoder, Dialect, EachRow, Engine,
+        EngineTx, Output, ReadPath, Select, Tx, Value,
     },
     records::IntegrityCheck,
     stored_row::Row,
+    templates::record,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -155,6 +158,10 @@ impl Engine for PostgresStore {
         Ok(decoder)
     }
 
+    fn create_queue(&self) -> Option<&dyn CreateQueue> {
+        Some(&self.create_queue)
+    }
+
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
         self.message_queue.add(new).await
     }
@@ -181,20 +188,37 @@ impl Engine for PostgresStore {
         self.search_indexer.catch_up(account, newest).await
     }
 
-    async fn template_even_deleted(
+    async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<StoredTemplate>, StoreError> {
-        templates::even_deleted(&self.pools, account, id).await
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        self.reader.one(account, id).await
     }
 
-    async fn version_even_deleted(
+    async fn name_conflict(
         &self,
-        id: TemplateId,
-        version: u64,
-    ) -> Result<Option<Version>, StoreError> {
-        versions::even_deleted(&self.pools, id, version).await
+        account: AccountId,
+        unique_key: [u8; 16],
+    ) -> Result<Option<NameConflict>, StoreError> {
+        let statement = "SELECT id, account_id FROM template WHERE unique_key = $1";
+        let row = self.pools.read_one(statement, &[&&unique_key[..]]).await?;
+        let owner = row.as_ref().map(KeyOwner::read).transpose()?;
+        Ok(owner.map(|owner| owner.conflict_for(account)))
+    }
+
+    async fn idempotency_record(
+        &self,
+        account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let row = self.pools.read_one(RECORD, &[&&key[..], &idempotency_cutoff(at)]).await?;
+        let found = row.as_ref().map(record).transpose()?;
+        if found.is_some() {
+            self.confirm(account).await?;
+        }
+        Ok(found)
     }
 }
 
@@ -230,6 +254,31 @@ impl EngineTx for Transaction {
         let values = values.iter().cloned().map(Value::into_owned).collect();
         self.defer(statement, values);
         Ok(())
+    }
+
+    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
+        self.run("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
+    }
+
+    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        self.defer("UPDATE credential_epoch SET epoch = epoch + 1", Vec::new());
+        Ok(())
+    }
+
+    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(unique_key.into())
+    }
+
+    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(key.into())
+    }
+
+    fn next_template(
+        &mut self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        self.next_template(account, at)
     }
 
     fn undo(&mut self) {

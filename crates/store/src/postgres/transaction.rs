@@ -5,13 +5,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use galley_domain::id::AccountId;
+use galley_domain::id::{AccountId, TemplateId};
+use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::{
     errors,
-    ids::IdGenerator,
+    ids::ids_exhausted,
     pending_audit::PendingEntries,
     pipeline::{DeferredWrite, MAX_STATEMENTS, PreparedPipeline, Query, bound},
     pool::{PgConnection, PgPools, Values, is_worth_retrying},
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     Author, StoreError,
     decisions::audit::AuditedChange,
-    engine::{AccountState, AnnouncedRead, Dialect, Value},
+    engine::{AccountState, AnnouncedRead, Dialect, Value, values},
 };
 
 /// How often a transaction is attempted when it conflicts with others.
@@ -193,9 +194,19 @@ impl Transaction {
         self.execute(statement, &bound(values)).await
     }
 
-    /// Assigns template ids.
-    pub(super) fn ids(&self) -> Arc<IdGenerator> {
-        Arc::clone(&self.pools.ids)
+    /// Assigns the id of a new template of a locked account.
+    pub(super) fn next_template(
+        &mut self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        let ids = Arc::clone(&self.pools.ids);
+        let last = &mut self.account(account).last_template;
+        *last = ids.next(*last, at);
+        let id = TemplateId::new(*last).ok_or_else(ids_exhausted)?;
+        let update = "UPDATE account SET last_template = $2 WHERE id = $1";
+        self.defer(update, values![account, id].into());
+        Ok(id)
     }
 
     fn open(&self) -> &PgConnection {

@@ -149,10 +149,12 @@ impl Quota {
     }
 }
 
+/// How many templates an account with limits may create per hour.
+pub const MAX_CREATES_PER_HOUR: usize = 100;
+
 /// The optional limits of an account. Only the number of templates differs between accounts; the
 /// other limits are [`MAX_CREATES_PER_HOUR`], [`MAX_EDITS_PER_DAY`] and [`MAX_EDITS_PER_MONTH`].
 ///
-/// [`MAX_CREATES_PER_HOUR`]: crate::MAX_CREATES_PER_HOUR
 /// [`MAX_EDITS_PER_DAY`]: crate::MAX_EDITS_PER_DAY
 /// [`MAX_EDITS_PER_MONTH`]: crate::MAX_EDITS_PER_MONTH
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

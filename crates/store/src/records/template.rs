@@ -14,6 +14,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{Actor, Limit, TraceContext};
 
+/// How long an idempotency record is valid.
+pub const IDEMPOTENCY_HOURS: i64 = 24;
+
 /// A template to create.
 #[derive(Clone, Debug)]
 pub struct NewTemplate {
@@ -63,7 +66,7 @@ pub struct Idempotency {
     pub payload: [u8; 8],
 }
 
-/// The result of [`create_template`](crate::TemplateStore::create_template). Only `Created` changes the
+/// The result of [`create_template`](crate::Store::create_template). Only `Created` changes the
 /// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateOutcome {
@@ -294,7 +297,7 @@ impl ChangeOutcome {
     }
 }
 
-/// The result of [`upsert_templates`](crate::ChangeStore::upsert_templates). Only `Done` changes the
+/// The result of [`upsert_templates`](crate::Store::upsert_templates). Only `Done` changes the
 /// store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpsertOutcome {

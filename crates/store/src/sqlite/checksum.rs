@@ -14,8 +14,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::StoreError;
 
 pub(super) use crate::row_checksum::{
-    damaged, event_checksum, former_version_checksum, template_checksum, template_columns,
-    upload_chunk_checksum,
+    event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
 };
 
 /// Maximum number of damaged rows that a check names.
@@ -82,11 +81,6 @@ impl Checksum {
     pub(super) fn stored(self) -> i64 {
         self.0.cast_signed()
     }
-}
-
-/// An optional integer as a value of a row.
-pub(super) fn integer(value: Option<i64>) -> ValueRef<'static> {
-    value.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
 /// Whether the first columns of a row match the checksum, which is the last column. For frequent

@@ -2,13 +2,14 @@
 
 use std::{fmt::Debug, sync::Arc};
 
-use galley_domain::{id::TemplateId, rulebook::Category, template::Status};
+use galley_domain::id::TemplateId;
 use jiff::Timestamp;
 use rusqlite::{Row, RowIndex, types::FromSql};
 
+use super::checksum;
 use crate::{
     StoreError,
-    stored_row::{StoredRow, StoredValue},
+    stored_row::{Column, StoredRow, StoredValue},
 };
 
 pub(super) use crate::encoding::{actor_key, key, millis};
@@ -25,24 +26,36 @@ pub(super) fn column<T, K: FromSql>(
 }
 
 impl StoredRow for Row<'_> {
-    fn value<V: StoredValue>(&self, column: &str) -> Result<V, StoreError> {
-        Ok(self.get(column)?)
+    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
+        Ok(checksum::is_intact(self, index(self, checksum)?)?)
+    }
+
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
+        Ok(self.get(index(self, column)?)?)
     }
 
     fn decoded<T, V: StoredValue>(
         &self,
-        name: &str,
+        column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
     ) -> Result<T, StoreError> {
-        column(self, name, decode)
+        decode(self.value(column)?).ok_or_else(|| corrupt(column.name()))
     }
 
     fn parsed<T>(
         &self,
-        column: &str,
+        column: impl Column,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, StoreError> {
-        text(self, column, parse)
+        let stored = self.get_ref(index(self, column)?)?.as_str().ok();
+        stored.and_then(parse).ok_or_else(|| corrupt(column.name()))
+    }
+}
+
+fn index(row: &Row<'_>, column: impl Column) -> rusqlite::Result<usize> {
+    match column.index() {
+        Some(index) => Ok(index),
+        None => row.as_ref().column_index(column.name()),
     }
 }
 
@@ -55,18 +68,6 @@ fn corrupt(column: impl Debug) -> StoreError {
 #[error("the column {column} contains an invalid value")]
 struct CorruptRow {
     column: String,
-}
-
-/// A nullable column.
-pub(super) fn optional<T, K: FromSql>(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-    decode: impl FnOnce(K) -> Option<T>,
-) -> Result<Option<T>, StoreError> {
-    column(row, name, |value: Option<K>| match value {
-        Some(value) => decode(value).map(Some),
-        None => Some(None),
-    })
 }
 
 pub(super) fn timestamp(
@@ -86,21 +87,4 @@ pub(super) fn template_id(
     name: impl RowIndex + Debug,
 ) -> Result<TemplateId, StoreError> {
     column(row, name, |id: i64| TemplateId::new(u64::try_from(id).ok()?))
-}
-
-/// A text column, decoded without copying it.
-fn text<T>(
-    row: &Row<'_>,
-    name: impl RowIndex + Debug,
-    decode: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, StoreError> {
-    row.get_ref(name)?.as_str().ok().and_then(decode).ok_or_else(|| corrupt(name))
-}
-
-pub(super) fn category(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Category, StoreError> {
-    text(row, name, Category::parse)
-}
-
-pub(super) fn status(row: &Row<'_>, name: impl RowIndex + Debug) -> Result<Status, StoreError> {
-    text(row, name, Status::parse)
 }

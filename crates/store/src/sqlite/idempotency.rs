@@ -1,26 +1,21 @@
 //! SQL for idempotency records.
 
-use galley_domain::{id::TemplateId, rulebook::Category, template::Status};
+use galley_domain::id::TemplateId;
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{Connection, params};
 
 use super::{
     buffered_index::Hash,
-    columns::{column, key, millis, template_id},
+    columns::{key, template_id},
     writer::Batch,
 };
-use crate::{
-    CreatedTemplate, Idempotency, IdempotencyRecord, StoreError, encoding::idempotency_cutoff,
-};
+use crate::{IdempotencyRecord, StoreError, encoding::idempotency_cutoff, templates};
 
 /// Maximum number of records and of keys that one step of retention reads.
 const SCAN_ROWS: i64 = 2_000;
 
-pub(super) const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
+const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE template_id = ?1 AND key = ?2 AND created_at > ?3";
-
-pub(super) const INSERT: &str = "INSERT INTO idempotency (template_id, key, payload, category, \
-     status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 /// The record of the template that the index of keys has for the key, if it has not expired.
 pub(super) fn record(
@@ -30,62 +25,9 @@ pub(super) fn record(
     at: Timestamp,
 ) -> Result<Option<IdempotencyRecord>, StoreError> {
     let Some(id) = id else { return Ok(None) };
-    find(&mut connection.prepare_cached(FIND)?, id, idempotency_key, at)
-}
-
-/// What a transaction finds with an idempotency key.
-pub(super) enum Found {
-    Nothing,
-    Record(IdempotencyRecord),
-    /// The template of a record that has expired.
-    Expired(TemplateId),
-}
-
-/// Looks the key up, including the records of this transaction.
-pub(super) fn find_in(
-    batch: &mut Batch,
-    idempotency_key: Hash,
-    at: Timestamp,
-) -> Result<Found, StoreError> {
-    let Some(id) = batch.template_created_with(idempotency_key)? else { return Ok(Found::Nothing) };
-    let mut query = batch.connection().prepare_cached(FIND)?;
-    let record = find(&mut query, id, idempotency_key, at)?;
-    Ok(record.map_or(Found::Expired(id), Found::Record))
-}
-
-fn find(
-    find: &mut CachedStatement<'_>,
-    id: TemplateId,
-    idempotency_key: Hash,
-    at: Timestamp,
-) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let mut rows = find.query(params![key(id.get()), idempotency_key, idempotency_cutoff(at)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let created = CreatedTemplate {
-        id: template_id(row, "template_id")?,
-        status: column(row, "status", Status::from_code)?,
-        category: column(row, "category", Category::from_code)?,
-    };
-    Ok(Some(IdempotencyRecord { payload: row.get("payload")?, created }))
-}
-
-pub(super) fn insert(
-    batch: &mut Batch,
-    idempotency_key: Hash,
-    idempotency: &Idempotency,
-    created: &CreatedTemplate,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    batch.connection().prepare_cached(INSERT)?.execute(params![
-        key(created.id.get()),
-        idempotency_key,
-        idempotency.payload,
-        created.category.code(),
-        created.status.code(),
-        millis(at),
-    ])?;
-    batch.add_idempotency_key(idempotency_key, created.id);
-    Ok(())
+    let mut query = connection.prepare_cached(FIND)?;
+    let mut rows = query.query(params![key(id.get()), idempotency_key, idempotency_cutoff(at)])?;
+    rows.next()?.map(templates::record).transpose()
 }
 
 /// Deletes a record that has expired, for example before a new one with the same key is inserted.

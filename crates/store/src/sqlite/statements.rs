@@ -17,16 +17,16 @@ use rusqlite::{Connection, Statement};
 use super::{
     SqliteStore, audit, backup,
     cancellation::Cancellation,
-    idempotency::Expired,
+    idempotency::{self, Expired},
     maintenance, messages,
     reader_pool::{self, ReaderPool},
-    statistics, templates, versions,
+    statistics, templates,
     writer::Batch,
 };
 use crate::{
-    Author, EventNotifier, Finding, IndexProgress, IndexStep, ListQuery, NewMessage, Page,
-    PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError, StoreStatistics,
-    StoredMessage, StoredTemplate, Version,
+    Author, EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery,
+    NameConflict, NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity,
+    StoreError, StoreStatistics, StoredMessage, StoredTemplate,
     decisions::audit::AuditedChange,
     engine::{
         AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
@@ -202,20 +202,37 @@ impl Engine for SqliteStore {
         reader_pool::run_indexing(&self.readers, work).await
     }
 
-    async fn template_even_deleted(
+    async fn template(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<StoredTemplate>, StoreError> {
-        self.readers.read(|connection| templates::even_deleted(connection, account, id))
+    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
+        self.point_readers.template(account, id)
     }
 
-    async fn version_even_deleted(
+    async fn name_conflict(
         &self,
-        id: TemplateId,
-        version: u64,
-    ) -> Result<Option<Version>, StoreError> {
-        self.readers.read(|connection| versions::even_deleted(connection, id, version))
+        account: AccountId,
+        unique_key: [u8; 16],
+    ) -> Result<Option<NameConflict>, StoreError> {
+        let lookup = self.indexes.names.lookup(unique_key);
+        self.point_readers.read(|connection| {
+            let id = lookup.finish(connection)?;
+            templates::name_conflict(connection, account, id, unique_key)
+        })
+    }
+
+    async fn idempotency_record(
+        &self,
+        _account: AccountId,
+        key: [u8; 16],
+        at: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let lookup = self.indexes.idempotency_keys.lookup(key);
+        self.point_readers.read(|connection| {
+            let id = lookup.finish(connection)?;
+            idempotency::record(connection, id, key, at)
+        })
     }
 }
 
@@ -244,6 +261,39 @@ impl EngineTx for Batch {
 
     fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
         execute(self.connection(), statement, values).map(drop)
+    }
+
+    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        self.credentials_changed();
+        Ok(())
+    }
+
+    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(self.template_with_key(unique_key)?.into())
+    }
+
+    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(self.template_created_with(key)?.into())
+    }
+
+    fn next_template(
+        &mut self,
+        _account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        self.next_template(at)
+    }
+
+    fn add_unique_key(&mut self, unique_key: [u8; 16], template: TemplateId) {
+        self.add_unique_key(unique_key, template);
+    }
+
+    fn add_idempotency_key(&mut self, key: [u8; 16], template: TemplateId) {
+        self.add_idempotency_key(key, template);
     }
 
     fn release_unique_key(&mut self, template: TemplateId) -> Result<(), StoreError> {

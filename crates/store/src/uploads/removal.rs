@@ -112,5 +112,5 @@ fn expired(dialect: Dialect, cutoffs: RemovalCutoffs) -> Read<(AccountId, i64)> 
     );
     let values = Vec::from(values![cutoffs.unfinished, cutoffs.unused]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read { select, decode: |row| Ok((row.account_id("account_id")?, row.value("number")?)) }
+    Read::new(select, |row| Ok((row.account_id("account_id")?, row.value("number")?)))
 }

@@ -7,7 +7,8 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::decisions::{
-    LocalChange, PlannedAction, Provided, UNREAD, accepted_version, acted, adopted, plan_action,
+    LocalChange, PlannedAction, Provided, UNREAD, accepted_content, accepted_version, acted,
+    adopted, plan_action,
 };
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     engine::{Tx, values},
     template_rows::write_edit,
-    uploads,
+    templates, uploads,
 };
 
 /// Whether an account is connected.
@@ -33,12 +34,21 @@ async fn known(
     Ok((rows, operations::unfinished(tx, account, template).await?))
 }
 
+/// A version of a template.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VersionKey {
+    pub(crate) account: AccountId,
+    pub(crate) template: TemplateId,
+    pub(crate) version: u64,
+}
+
 /// Queues the submission of a version, if the account is connected.
 pub(crate) async fn queue_submission(
     tx: &mut Tx<'_>,
-    (account, template, version): (AccountId, TemplateId, u64),
+    key: VersionKey,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    let VersionKey { account, template, version } = key;
     if !is_connected(tx, account).await? {
         return Ok(());
     }
@@ -52,9 +62,10 @@ pub(crate) async fn queue_submission(
 /// template end.
 pub(crate) async fn queue_deletion(
     tx: &mut Tx<'_>,
-    (account, template, version): (AccountId, TemplateId, u64),
+    key: VersionKey,
     at: Timestamp,
 ) -> Result<(), StoreError> {
+    let VersionKey { account, template, version } = key;
     if !is_connected(tx, account).await? {
         return Ok(());
     }
@@ -109,7 +120,7 @@ async fn apply(
     if one(tx, account).await?.is_none() {
         return Ok(UpstreamActionOutcome::NotConnected);
     }
-    let stored = tx.template(account, id).await?;
+    let stored = templates::one(tx, account, id).await?;
     let (rows, unfinished) = known(tx, account, id).await?;
     let newest = operations::newest(tx, account, id).await?;
     let provided = Provided { rows: &rows, operations: &unfinished };
@@ -152,9 +163,9 @@ async fn accept(
     let links = document.as_deref().map(|text| SampleLink::all(account, &row.id, text));
     let links = links.unwrap_or_default();
     let kept = uploads::kept_samples(tx, account, &links).await?;
-    let samples = (&*links, &kept);
-    let planned = stored.and_then(|it| accepted_version(it, row, document.as_deref(), samples));
-    let Some(planned) = planned else { return Ok(UNREAD) };
+    let content = document.as_deref().and_then(|it| accepted_content(it, &links, &kept));
+    let (Some(stored), Some(content)) = (stored, content) else { return Ok(UNREAD) };
+    let planned = accepted_version(stored, row, content);
     let edited = match write_edit(tx, change, &planned).await? {
         ChangeOutcome::Done(edited) => edited,
         refusal => return Ok(acted(refusal)),
@@ -164,7 +175,7 @@ async fn accept(
     }
     mirror::write(tx, account, &row.accepted_as(edited.state.version), None)?;
     operations::supersede(tx, account, id, OperationKind::Edit, at).await?;
-    Ok(acted(ChangeOutcome::done(tx.template(account, id).await?)))
+    Ok(acted(ChangeOutcome::done(templates::one(tx, account, id).await?)))
 }
 
 /// Ends the hold of a template because of the category that a row shows.
@@ -179,5 +190,5 @@ async fn accept_category(
     {
         write_change(tx, &accepted).await?;
     }
-    Ok(acted(ChangeOutcome::done(tx.template(change.account, change.id).await?)))
+    Ok(acted(ChangeOutcome::done(templates::one(tx, change.account, change.id).await?)))
 }

@@ -29,8 +29,8 @@ pub(crate) use self::{
     },
     row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
     submission::{
-        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_version, acted, adopted,
-        plan_action,
+        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_content, accepted_version,
+        acted, adopted, plan_action,
     },
     sweep::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, RecordedPage, SEEN_BY_READS,

@@ -14,12 +14,12 @@ use super::decisions::{
 use super::mirror;
 use crate::{
     MirroredTemplate, StoreError,
-    decisions::create::created,
+    encoding::LookupKeys,
     encoding::unique_key_hash,
     engine::{Tx, values},
     events::{self, created_event},
-    template_rows::write_state,
-    uploads,
+    template_rows::{created, insert, write_state},
+    templates, uploads,
 };
 
 /// When a template was seen at the provider, and when that is recorded.
@@ -72,7 +72,7 @@ impl Recorder {
             Source::Read { .. } => false,
         };
         let unique_key = unique_key_hash(&Observation::unique_key(account, remote));
-        let local = tx.template_with_key(account, unique_key).await?;
+        let local = templates::with_key(tx, account, unique_key).await?;
         let is_superseded = match &local {
             Some(local) if remote.status.is_deleted() => {
                 self.has_other(tx, local.id, &remote.id).await?
@@ -135,7 +135,9 @@ impl Recorder {
 /// Creates an imported template; `None` if its name is in use.
 async fn create(tx: &mut Tx<'_>, import: &Import) -> Result<Option<TemplateId>, StoreError> {
     let Import { new, state, .. } = import;
-    let Some(id) = tx.insert_template(new, state).await? else { return Ok(None) };
+    let Some(id) = insert(tx, new, &LookupKeys::of(new), state).await? else {
+        return Ok(None);
+    };
     events::append(tx, &created_event(new, &created(new, id, state)))?;
     if let Some(changed) = import.further_columns(id) {
         write_state(tx, &changed).await?;

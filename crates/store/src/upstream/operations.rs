@@ -23,6 +23,7 @@ use crate::{
     encoding::key,
     engine::{Read, ReadPath, Select, Tx, Value, Write, values},
     stored_row::StoredRow as _,
+    templates::{self, stored, versions},
 };
 
 impl Store {
@@ -62,16 +63,18 @@ impl Store {
         template: TemplateId,
         version: u64,
     ) -> Result<Option<StoredTemplate>, StoreError> {
-        let found = async {
-            match self.engine.template_even_deleted(account, template).await? {
-                Some(newest) if newest.state.version != version => {
-                    let version = self.engine.version_even_deleted(template, version).await?;
-                    Ok(version.map(|version| newest.at_version(version)))
-                }
-                newest => Ok(newest),
+        let (method, path) = ("operation_template", ReadPath::Point);
+        let statement = templates::select_even_deleted(self.dialect());
+        let values = values![template, account];
+        match self.read_one(method, path, statement, values, |row| stored(row)).await? {
+            Some(newest) if newest.state.version != version => {
+                let (method, values) = ("operation_version", values![template, version]);
+                let statement = versions::select_version(self.dialect());
+                let former = self.read_one(method, path, statement, values, versions::version);
+                Ok(former.await?.map(|version| newest.at_version(version)))
             }
-        };
-        self.with_faults_of("operation_template", found).await
+            newest => Ok(newest),
+        }
     }
 
     /// Begins the call of an operation, or its probe if the outcome of a call is unknown. The caller
@@ -268,7 +271,7 @@ pub(crate) fn expired_operations(at: Timestamp) -> Read<()> {
         format!("SELECT 1 FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} LIMIT 1");
     let values = Vec::from(values![operation_cutoff(at)]);
     let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read { select, decode: |_| Ok(()) }
+    Read::new(select, |_| Ok(()))
 }
 
 /// Number of expired operations that one write deletes.

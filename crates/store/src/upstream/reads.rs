@@ -8,7 +8,9 @@ use super::{
     leased_with_account, mirror,
     observations::{ObservationTimes, Recorder, write_change},
 };
-use crate::{Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, engine::Tx};
+use crate::{
+    Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, engine::Tx, templates,
+};
 
 /// A template that could not be read.
 struct FailedRead {
@@ -116,7 +118,7 @@ async fn record_absence(
     mirror::write(tx, account, &row, None)?;
     if absence == Absence::Gone
         && let Some(template) = row.template
-        && let Some(local) = tx.template(account, template).await?
+        && let Some(local) = templates::one(tx, account, template).await?
         && let rows = mirror::of_template(tx, account, template).await?
         && let Some(change) = LocalChange::gone(account, &local, &failed.id, &rows, at)
     {

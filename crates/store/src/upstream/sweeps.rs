@@ -16,6 +16,7 @@ use crate::{
     engine::{ReadPath, Tx, values},
     events::append_upstream,
     stored_row::StoredRow as _,
+    templates,
 };
 
 /// How many approvals one write withdraws.
@@ -209,7 +210,7 @@ async fn withdraw(
     );
     let mut ended = Vec::new();
     for id in tx.query(&statement, &values![account], |row| row.template_id("id")).await? {
-        if let Some(local) = tx.template(account, id).await?
+        if let Some(local) = templates::one(tx, account, id).await?
             && let Some(change) = LocalChange::withdrawn(account, &local, at)
         {
             write_change(tx, &change).await?;

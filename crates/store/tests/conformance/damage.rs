@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
+    rulebook::Category,
     template::{
         edit::Edit,
         lifecycle::{EventType, Trigger},
@@ -16,7 +17,7 @@ use galley_store::{
 use super::{
     deliveries::{deliver_all, lease, statuses},
     emulator_statuses::assert_later_messages_are_not_read,
-    fixture::{Shared, account, change, create, done, new},
+    fixture::{Shared, account, change, create, done, new, translation},
     lists::all,
     uploads::{append, begin, png, upload},
     webhooks::{endpoint, register},
@@ -136,6 +137,22 @@ async fn a_damaged_template_is_an_error_that_names_its_row_and_doctor_finds_it()
     let findings = store.check_integrity().await.unwrap();
     let checksums = findings.iter().find(|it| it.subject == "checksums").unwrap();
     assert!(!checksums.ok && checksums.detail.contains(&ids[0].to_string()), "{checksums:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_language_of_a_name_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("galley.db");
+    let store = open(&path).unwrap();
+    let account = account(&store, "a").await;
+    for language in ["en_US", "de_DE"] {
+        create(&store, translation(account, "hello", language, Category::Utility)).await;
+    }
+    damage(&path, "UPDATE template SET language = 'de_DF' WHERE language = 'de_DE'");
+    let translations = store.translations(account, "hello").await;
+    assert!(matches!(translations, Err(StoreError::Damaged(_))), "{translations:?}");
+    let languages = store.languages(all(account), vec!["hello".to_owned()]).await;
+    assert!(matches!(languages, Err(StoreError::Damaged(_))), "{languages:?}");
 }
 
 #[tokio::test]

@@ -216,6 +216,22 @@ async fn the_languages_of_several_names_say_which_match_a_list(store: &Shared) {
 }
 
 #[on_both_databases]
+async fn a_search_compares_the_languages_of_many_names(store: &Shared) {
+    let account = account(store, "a").await;
+    let names: Vec<String> = (0..25).map(|number| format!("name{number}")).collect();
+    let mut ids = Vec::new();
+    for name in &names {
+        ids.push(create(store, translation(account, name, "en_US", Utility)).await);
+    }
+    let query = ListQuery { words: vec!["name7".to_owned()], ..all(account) };
+    let found = store.languages(query, names).await.unwrap();
+    ids.reverse();
+    assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), ids, "newest first");
+    let matching: Vec<&str> = found.iter().filter(|it| it.is_match).map(|it| &*it.name).collect();
+    assert_eq!(matching, ["name7"]);
+}
+
+#[on_both_databases]
 async fn a_filter_with_several_values_matches_any_of_them(store: &Shared) {
     let account = account(store, "a").await;
     thirty(store, account).await;

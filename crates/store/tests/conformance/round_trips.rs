@@ -16,6 +16,7 @@ use std::{
 use galley_domain::{
     emulator::faults::Call,
     id::{AccountId, WebhookId},
+    rulebook::Category,
     template::{Review, edit::Edit},
     upstream::{CallDone, RemoteStatus, observation::Created},
     webhook::{
@@ -39,9 +40,9 @@ use super::{
     emulator_scripts::apply,
     fixture::{
         Shared, account, change, client, create, done, fresh_database, new, new_account, noon,
-        open_postgres, secret,
+        open_postgres, secret, translation,
     },
-    lists::{names, search, update_index},
+    lists::{all, names, search, update_index},
     sessions::token,
     uploads::{append, begin, png, upload},
     upstream::{connected, done as fenced, last_page, remote},
@@ -267,7 +268,7 @@ async fn work_with_a_provider_and_a_session_take_few_round_trips() {
         ("begin", 6),
         ("record the call", 9),
         ("begin a sweep", 3),
-        ("a page", 9),
+        ("a page", 7),
         ("finish a sweep", 7),
         ("start a session", 3),
         ("end a session", 3),
@@ -421,7 +422,7 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
     let expected = [
         ("create an account", 4),
         ("change the clock", 2),
-        ("create a template", 13),
+        ("create a template", 9),
         ("apply a step", 7),
         ("apply nothing", 4),
         ("delete a template", 9),
@@ -435,6 +436,25 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
         ("lease nothing", 4),
     ];
     assert_eq!(counts, expected);
+}
+
+#[tokio::test]
+async fn reads_of_templates_take_one_round_trip() {
+    let (store, proxy, account) = counted_store().await;
+    let id = create(&store, translation(account, "one", "en_US", Category::Utility)).await;
+    done(store.edit_template(change(account, id), Edit::Restore(1)).await.unwrap());
+    // The first passes prepare the statements on each of the connections that reads share.
+    for pass in 0..8 {
+        proxy.take();
+        assert!(store.template(account, id).await.unwrap().is_some());
+        assert!(store.version(account, id, 1).await.unwrap().is_some());
+        assert_eq!(store.versions(account, id, None, 9).await.unwrap().unwrap().len(), 2);
+        assert_eq!(store.translations(account, "one").await.unwrap().len(), 1);
+        let names = vec!["one".to_owned(), "two".to_owned()];
+        assert_eq!(store.languages(all(account), names).await.unwrap().len(), 1);
+        assert_eq!(store.name_conflict(account, "two").await.unwrap(), None);
+        assert!(proxy.take() == 6 || pass < 7);
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use bytes::{BufMut as _, BytesMut};
 use futures_util::SinkExt as _;
 use tokio_postgres::Error;
 
-use crate::postgres::pool::CopySink;
+use crate::{engine::Value, postgres::pool::CopySink};
 
 /// Chunk size. A chunk is sent once it reaches this size, so the last row can exceed it.
 const CHUNK_BYTES: usize = 32 * 1_024;
@@ -18,23 +18,7 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// File trailer, in place of a row's column count.
 const TRAILER: i16 = -1;
 
-/// One value of a row.
-pub(super) enum Value<'v> {
-    Number(i64),
-    Bool(bool),
-    Text(&'v str),
-    Bytes(&'v [u8]),
-    Null,
-}
-
-impl<'v> Value<'v> {
-    /// A value, or NULL.
-    pub(super) fn or_null<T>(value: Option<T>, kind: impl FnOnce(T) -> Value<'v>) -> Value<'v> {
-        value.map_or(Value::Null, kind)
-    }
-}
-
-/// Writes all rows and finishes the `COPY`.
+/// Writes all rows and finishes the `COPY`. Columns with numbers are `int8`.
 pub(super) async fn copy<'v, const COLUMNS: usize>(
     sink: CopySink,
     rows: impl Iterator<Item = [Value<'v>; COLUMNS]>,
@@ -63,10 +47,13 @@ fn put(chunk: &mut BytesMut, value: &Value<'_>) {
         chunk.put_slice(bytes);
     };
     match value {
-        Value::Number(number) => put(&number.to_be_bytes()),
+        Value::Integer(number) => put(&number.to_be_bytes()),
         Value::Bool(value) => put(&[u8::from(*value)]),
         Value::Text(text) => put(text.as_bytes()),
-        Value::Bytes(bytes) => put(bytes),
+        Value::Blob(bytes) => put(bytes),
         Value::Null => chunk.put_i32(-1),
+        Value::Integers(_) | Value::Texts(_) | Value::Hashes(_) => {
+            unreachable!("a column of these tables is no list")
+        }
     }
 }

@@ -5,6 +5,7 @@ use tokio_postgres::Statement;
 use super::CreatedRow;
 use crate::{
     StoreError,
+    creates::Create,
     postgres::{
         columns::{key, millis},
         create_queue::PendingCreate,
@@ -27,9 +28,8 @@ impl<'b> RecordColumns<'b> {
     pub(super) fn new(pending: &'b [PendingCreate], created: &[CreatedRow]) -> Self {
         let mut records = Self::default();
         for CreatedRow { index, id, state, .. } in created {
-            let PendingCreate { new, lookup_keys, .. } = &pending[*index];
-            if let (Some(idempotency), Some(record)) = (&new.idempotency, &lookup_keys.idempotency)
-            {
+            let Create { new, keys } = &pending[*index].create;
+            if let (Some(idempotency), Some(record)) = (&new.idempotency, &keys.idempotency) {
                 records.keys.push(record);
                 records.payloads.push(&idempotency.payload);
                 records.ids.push(key(id.get()));

@@ -9,8 +9,8 @@ use tokio_postgres::{Row, Statement};
 use super::statements::PreparedStatements;
 use crate::{
     IdempotencyRecord, StoreError,
+    creates::KeyOwner,
     decisions::{
-        create::KeyOwner,
         limits::{RemainingQuota, last_hour},
         stored_bytes::StoredBytes,
     },
@@ -18,10 +18,11 @@ use crate::{
     postgres::{
         columns::{account_id, category, get, hash, key, number},
         create_queue::PendingCreate,
-        errors, limits,
+        errors,
         pool::{CopySink, PgConnection, Values},
-        templates::record_of,
     },
+    stored_row::StoredRow as _,
+    templates,
 };
 
 pub(in crate::postgres) use crate::error::no_account;
@@ -84,21 +85,22 @@ pub(super) async fn begin(
     pending: &[PendingCreate],
     precheck: Precheck,
 ) -> Result<(BatchAccounts, ExistingState, CopySink), StoreError> {
-    let mut accounts: Vec<i64> = pending.iter().map(|it| key(it.new.account.get())).collect();
+    let mut accounts: Vec<i64> =
+        pending.iter().map(|it| key(it.create.new.account.get())).collect();
     accounts.sort_unstable();
     accounts.dedup();
-    let unique_keys: Vec<&[u8]> = pending.iter().map(|it| &it.lookup_keys.unique_key[..]).collect();
+    let unique_keys: Vec<&[u8]> = pending.iter().map(|it| &it.create.keys.unique_key[..]).collect();
     let record_keys: Vec<&[u8]> = pending
         .iter()
-        .filter_map(|it| it.lookup_keys.idempotency.as_ref())
+        .filter_map(|it| it.create.keys.idempotency.as_ref())
         .map(|key| &key[..])
         .collect();
     let groups: Vec<&[u8]> = pending
         .iter()
-        .filter_map(|it| it.new.translation_group.as_ref())
+        .filter_map(|it| it.create.new.translation_group.as_ref())
         .map(|it| &it.0[..])
         .collect();
-    let first = pending.first().map_or(Timestamp::MIN, |it| it.new.at);
+    let first = pending.first().map_or(Timestamp::MIN, |it| it.create.new.at);
     let (hour, max_creates) = last_hour(first);
     let (account_values, quota_values): (Values<'_>, Values<'_>) =
         (&[&accounts], &[&accounts, &max_creates, &hour]);
@@ -137,7 +139,7 @@ pub(super) async fn begin(
     let existing = ExistingState::decode(&owners, &records?, &groups?, first)?;
     for row in &quotas {
         if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
-            account.quota = limits::remaining_quota(row)?;
+            account.quota = remaining_quota(row)?;
         }
     }
     Ok((accounts, existing, copy?))
@@ -159,6 +161,12 @@ fn account_locked(error: StoreError) -> StoreError {
 /// Whether a batch failed because one of its accounts is locked.
 pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<AccountLocked>().is_some())
+}
+
+/// Decodes a row of the quotas; `None` if the account has no limits.
+fn remaining_quota(row: &Row) -> Result<Option<RemainingQuota>, StoreError> {
+    let Some(limits) = row.account_limits()? else { return Ok(None) };
+    Ok(Some(RemainingQuota::new(limits, get(row, "this_hour")?, get(row, "templates")?)))
 }
 
 async fn rows_if(
@@ -186,7 +194,7 @@ impl ExistingState {
         for row in records {
             let created_at: i64 = get(row, "created_at")?;
             if created_at > oldest {
-                existing.records.insert(hash(row, "key")?, record_of(row)?);
+                existing.records.insert(hash(row, "key")?, templates::record(row)?);
             }
         }
         for row in groups {

@@ -3,9 +3,8 @@
 use tokio_postgres::Statement;
 
 use crate::{
-    StoreError,
-    decisions::stored_bytes::stored_bytes_columns,
-    postgres::{limits, pool::PgConnection},
+    StoreError, decisions::stored_bytes::stored_bytes_columns, postgres::pool::PgConnection,
+    template_rows::insert_columns,
 };
 
 /// Locks the accounts in the order of their ids, so that two batches never deadlock.
@@ -25,15 +24,21 @@ const GROUP_CATEGORIES: &str = "SELECT DISTINCT ON (translation_group) translati
 const KEY_OWNERS: &str =
     "SELECT unique_key, id, account_id FROM template WHERE unique_key = ANY($1)";
 
-const TEMPLATES: &str = "COPY template (id, account_id, phone_id, unique_key, name, language, category, \
-     allow_category_change, status, version, live_version, revision, created_at, updated_at, \
-     content, actor, translation_group, message_text) FROM STDIN BINARY";
+/// The templates that accounts with limits (`$1`) have, and have created in the last hour: `$2` is
+/// the maximum number of creates, `$3` the start of the hour.
+const QUOTAS: &str = "SELECT a.id, a.template_limit::int8 AS template_limit, (SELECT count(*) FROM \
+     (SELECT at FROM rate_counter WHERE account_id = a.id AND template_id = 0 ORDER BY seq DESC LIMIT $2) AS last \
+     WHERE at > $3) AS this_hour, (SELECT count(*) FROM (SELECT 1 FROM template \
+     WHERE account_id = a.id AND unique_key IS NOT NULL LIMIT a.template_limit) AS few) AS templates \
+     FROM account a WHERE a.id = ANY($1) AND a.template_limit IS NOT NULL";
+
+const TEMPLATES: &str = concat!("COPY template (", insert_columns!(), ") FROM STDIN BINARY");
 
 const EVENTS: &str = "COPY event (account_id, seq, type, template_id, version, at, actor, \
      category, status, trace) FROM STDIN BINARY";
 
 /// Overwrites expired records, which may still exist.
-pub(in crate::postgres) const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
+const INSERT_RECORDS: &str = "INSERT INTO idempotency (key, payload, template_id, category, status, \
      created_at) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::int2[], \
      $5::int2[], $6::int8[]) ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, \
      template_id = excluded.template_id, category = excluded.category, status = excluded.status, \
@@ -76,7 +81,7 @@ impl PreparedStatements {
             records: connection.prepare(RECORDS).await?,
             group_categories: connection.prepare(GROUP_CATEGORIES).await?,
             key_owners: connection.prepare(KEY_OWNERS).await?,
-            quotas: connection.prepare(limits::REMAINING_QUOTA).await?,
+            quotas: connection.prepare(QUOTAS).await?,
             templates: connection.prepare(TEMPLATES).await?,
             events: connection.prepare(EVENTS).await?,
             insert_records: connection.prepare(INSERT_RECORDS).await?,

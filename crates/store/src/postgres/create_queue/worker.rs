@@ -67,7 +67,7 @@ impl CreateWorker {
         while let Some(mut batch) = self.next_batch().await {
             // With full prechecks, a name in use is reported before a category that differs from
             // the name's other languages.
-            let has_groups = batch.iter().any(|it| it.new.translation_group.is_some());
+            let has_groups = batch.iter().any(|it| it.create.new.translation_group.is_some());
             let precheck = if has_groups || self.full_prechecks_left > 0 {
                 Precheck::Full
             } else {
@@ -204,13 +204,13 @@ fn is_account_locked(outcomes: &Result<Outcomes, StoreError>) -> bool {
 }
 
 fn has_several_accounts(batch: &[PendingCreate]) -> bool {
-    batch.windows(2).any(|pair| pair[0].new.account != pair[1].new.account)
+    batch.windows(2).any(|pair| pair[0].create.new.account != pair[1].create.new.account)
 }
 
 fn split_by_account(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
     let mut parts = BTreeMap::<u64, Vec<PendingCreate>>::new();
     for pending in batch {
-        parts.entry(pending.new.account.get()).or_default().push(pending);
+        parts.entry(pending.create.new.account.get()).or_default().push(pending);
     }
     parts.into_values().collect()
 }

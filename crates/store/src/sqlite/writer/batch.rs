@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::out_of_ids;
 use crate::{
-    AccountLimits, StoreError,
+    StoreError,
     engine::{AccountState, Dialect},
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
@@ -188,14 +188,6 @@ impl Batch {
     /// Whether the account exists and is not deleted.
     pub(crate) fn has_account(&mut self, account: AccountId) -> Result<bool, StoreError> {
         Ok(self.find_account(account)?.is_some_and(|it| !it.is_deleted))
-    }
-
-    /// The limits of the account, if it has any.
-    pub(in crate::sqlite) fn limits(
-        &mut self,
-        account: AccountId,
-    ) -> Result<Option<AccountLimits>, StoreError> {
-        Ok(self.existing_account(account)?.limits)
     }
 
     /// Applies changed settings of the account, or its deletion, to the later writes of this transaction.

@@ -225,16 +225,22 @@ pub(crate) fn adopted(template: TemplateId) -> AuditedChange<'static> {
     AuditedChange::UpstreamAction { template, action: "adopt", version: None }
 }
 
-/// The new version with the content of the provider, from its document; `None` if that cannot be read.
-/// The files that the account keeps replace links to samples.
+/// The content of the provider's document. The files that the account keeps replace links to samples.
+pub(crate) fn accepted_content(
+    document: &str,
+    links: &[SampleLink],
+    kept: &KeptSamples,
+) -> Option<String> {
+    Some(kept.in_content(imported_content(document)?, links))
+}
+
+/// The new version with the content of the provider.
 pub(crate) fn accepted_version(
     stored: StoredTemplate,
     row: &MirroredTemplate,
-    document: Option<&str>,
-    (links, kept): (&[SampleLink], &KeptSamples),
-) -> Option<PlannedEdit<'static>> {
-    let content = kept.in_content(document.and_then(imported_content)?, links);
-    Some(accepted_edit(stored, content, Category::parse(&row.category)))
+    content: String,
+) -> PlannedEdit<'static> {
+    accepted_edit(stored, content, Category::parse(&row.category))
 }
 
 /// The outcome of accepting a content, if the provider's document is not there.

@@ -14,6 +14,7 @@ use crate::upstream::decisions::{FIRST_OPERATIONS, TemplateIdentity, called, nex
 use crate::{
     Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
     engine::{Tx, Value, values},
+    templates,
 };
 
 /// An operation of a leased connection, by a condition with its id as `$2`.
@@ -101,7 +102,7 @@ async fn settle(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     write(tx, operation).await?;
-    if let Some(local) = tx.template(account, operation.template).await?
+    if let Some(local) = templates::one(tx, account, operation.template).await?
         && let Some(change) = operation.told(account, &local, at)
     {
         write_change(tx, &change).await?;
