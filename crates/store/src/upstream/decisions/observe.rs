@@ -320,7 +320,9 @@ impl<'a> Observation<'a> {
                 let is_same = |it: &&MirroredTemplate| {
                     it.content_key == content_key && it.remote_updated_at == content_at
                 };
-                let sent = before.filter(is_same).and_then(|it| it.sent_version);
+                let is_kept =
+                    |it: &&MirroredTemplate| self.may_hide_sent_version(is_same(it), version);
+                let sent = before.filter(is_kept).and_then(|it| it.sent_version);
                 sent.filter(|it| Some(*it) != version && *it != MirroredTemplate::LOST_CALL)
             },
             drifted: before.is_some_and(|before| before.drifted),

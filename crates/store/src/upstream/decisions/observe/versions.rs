@@ -225,6 +225,15 @@ impl Observation<'_> {
             && (before.dirty_at != second_look || second_look.is_some_and(|it| self.seen_at < it))
     }
 
+    /// Whether the version that was sent last may not be shown yet: the provider shows what it showed
+    /// before, or the newest version. If that was not sent, a former one with the same content may be
+    /// shown, from before the call.
+    pub(super) fn may_hide_sent_version(&self, is_as_before: bool, shown: Option<u64>) -> bool {
+        let is_confirmed = matches!(self.source, Source::Read { confirmed: Some(_), .. });
+        let newest = self.local().map(|local| local.state.version);
+        !is_confirmed && (is_as_before || (shown.is_some() && shown == newest))
+    }
+
     /// Whether the newest version has another category than the provider shows, or a sample, which no
     /// provider shows as it was sent.
     fn differs_beside_content(&self, local: &StoredTemplate) -> bool {

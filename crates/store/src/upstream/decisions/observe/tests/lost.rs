@@ -153,6 +153,25 @@ fn a_late_read_of_what_a_call_has_replaced_is_no_drift() {
     }
 }
 
+#[test]
+fn a_restored_version_is_sent_although_a_late_read_shows_it_from_before_a_call() {
+    let restored = pending(3, None, &content("former"));
+    let shown = |text, updated_at| RemoteTemplate {
+        updated_at: Some(time(updated_at)),
+        ..remote("PENDING", text)
+    };
+    let foreign = observe(&shown("foreign", -60), None, Some(&restored), READ).row;
+    // The account has sent the first version and then the second: a read after that shows the first.
+    let sent = MirroredTemplate { sent_version: Some(2), drifted: false, ..foreign };
+    let late = observe(&shown("former", 5), Some(&sent), Some(&restored), READ).row;
+    assert!(!late.has_version(&restored) && !late.drifted, "{late:?}");
+    let again = observe(&shown("former", 5), Some(&late), Some(&restored), READ).row;
+    assert!(!again.has_version(&restored), "{again:?}");
+    let confirmed = Source::Read { asked: None, confirmed: Some(3) };
+    let probed = observe(&shown("former", 6), Some(&late), Some(&restored), confirmed).row;
+    assert!(probed.has_version(&restored), "{probed:?}");
+}
+
 /// An observation while the outcome of an edit is not known.
 fn uncertain<'a>(
     remote: &'a RemoteTemplate,
