@@ -55,8 +55,10 @@ impl Store {
                 self.with_faults_of("create_template", queue.create(create.new, create.keys)).await
             }
             _ => {
-                let method = "create_template";
-                self.write(method, create, |create, tx| Box::pin(create_one(tx, create))).await
+                self.write_after_checks("create_template", create, |create, tx| {
+                    Box::pin(create_one(tx, create))
+                })
+                .await
             }
         }
     }

@@ -150,6 +150,9 @@ pub(crate) trait AnyWrite: Send + Sync {
     /// Whether an operator must be able to make it on a full disk.
     fn is_for_operator(&self) -> bool;
 
+    /// Whether it may refuse after it has written something.
+    fn can_undo(&self) -> bool;
+
     /// Whether it carries many bytes, so that only a few such writes may be queued at a time.
     fn is_large(&self) -> bool;
 
@@ -165,13 +168,21 @@ pub(crate) struct Write<I, T> {
     body: Body<I, T>,
     is_for_operator: bool,
     is_large: bool,
+    can_undo: bool,
     /// The error of a fault that a test injects when the body has run.
     at_commit: Option<fn() -> StoreError>,
 }
 
 impl<I, T> Write<I, T> {
     pub(crate) fn new(input: I, body: Body<I, T>) -> Self {
-        Self { input, body, is_for_operator: false, is_large: false, at_commit: None }
+        Self {
+            input,
+            body,
+            is_for_operator: false,
+            is_large: false,
+            can_undo: true,
+            at_commit: None,
+        }
     }
 }
 
@@ -182,6 +193,10 @@ impl<I: Send + Sync, T: Send + 'static> AnyWrite for Write<I, T> {
 
     fn is_large(&self) -> bool {
         self.is_large
+    }
+
+    fn can_undo(&self) -> bool {
+        self.can_undo
     }
 
     fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>> {

@@ -69,6 +69,21 @@ impl Store {
         self.run(method, Write { is_large: true, ..Write::new(input, body) })
     }
 
+    /// Like [`Store::write`], for a body that on SQLite refuses only before its first write: it needs no
+    /// savepoint, which would copy each page that the body changes.
+    pub(crate) fn write_after_checks<I, T>(
+        &self,
+        method: &'static str,
+        input: I,
+        body: Body<I, T>,
+    ) -> BoxFuture<'_, Result<T, StoreError>>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.run(method, Write { can_undo: false, ..Write::new(input, body) })
+    }
+
     fn run<I, T>(
         &self,
         method: &'static str,

@@ -125,7 +125,11 @@ impl Engine for SqliteStore {
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
         let (uses_reserve, is_large) = (write.is_for_operator(), write.is_large());
         let work = move |batch: &mut Batch| {
-            batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch))))
+            if write.can_undo() {
+                batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch))))
+            } else {
+                ready(write.run(&mut Tx::new(batch)))
+            }
         };
         let _permit = if is_large { self.large_write_permits.acquire().await.ok() } else { None };
         self.writer.queue(work, uses_reserve).await
