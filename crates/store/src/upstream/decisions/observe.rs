@@ -377,6 +377,10 @@ impl<'a> Observation<'a> {
         let (version, sent) = (matched.version(), observed.row.sent_version);
         let is_drifted = match version {
             Some(version) if version == newest => false,
+            // The last call made it: a look that showed the newest version was from before that call.
+            Some(shown) if self.before.is_some_and(|it| it.sent_version == Some(shown)) => {
+                was_drifted
+            }
             // What is shown may be from before the call.
             Some(_) if sent == Some(newest) => was_drifted,
             // A version that waits for its review is not sent yet; an approved one claims too much.

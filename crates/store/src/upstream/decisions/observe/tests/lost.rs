@@ -167,6 +167,10 @@ fn a_restored_version_is_sent_although_a_late_read_shows_it_from_before_a_call()
     assert!(!late.has_version(&restored) && !late.drifted, "{late:?}");
     let again = observe(&shown("former", 5), Some(&late), Some(&restored), READ).row;
     assert!(!again.has_version(&restored), "{again:?}");
+    let sent = shown("mine", 6);
+    let former = [version(2, &content("mine")), version(1, &content("former"))];
+    let now = observation(&sent, &restored, Some(&late), READ).decide(&former).row;
+    assert!(!now.drifted, "nobody else has changed it: {now:?}");
     let confirmed = Source::Read { asked: None, confirmed: Some(3) };
     let probed = observe(&shown("former", 6), Some(&late), Some(&restored), confirmed).row;
     assert!(probed.has_version(&restored), "{probed:?}");
