@@ -99,7 +99,7 @@ async fn create_in(
     let mut template = created(new, id, &state);
     events::append(tx, &created_event(new, &template))?;
     if quota.is_some() {
-        limits::count_create(tx, new.account, quota_at)?;
+        limits::count_create(tx, new.account, quota_at).await?;
     }
     if new.review.submits_at_once() {
         let submitted = VersionKey { account: new.account, template: id, version: state.version };
@@ -132,20 +132,19 @@ async fn idempotency_record(
 ) -> Result<(Option<IdempotencyRecord>, Option<TemplateId>), StoreError> {
     let Some(key) = create.keys.idempotency else { return Ok((None, None)) };
     let statement = format!(
-        "SELECT payload, template_id, category, status, created_at FROM idempotency WHERE {} = $1",
+        "SELECT payload, template_id, category, status, created_at > $2 AS is_valid \
+         FROM idempotency WHERE {} = $1",
         tx.dialect().either("template_id", "key")
     );
-    let values = [tx.record_parameter(key)?];
+    let values = [tx.record_parameter(key)?, idempotency_cutoff(create.new.at).into()];
     let found = tx.query_one(&statement, &values, |row| {
-        Ok((templates::record(row)?, row.value::<i64>("created_at")?))
-    });
-    let found = found.await?;
-    Ok(match found {
-        Some((record, created_at)) if created_at > idempotency_cutoff(create.new.at) => {
-            (Some(record), None)
+        if row.value("is_valid")? {
+            Ok((Some(templates::record(row)?), None))
+        } else {
+            Ok((None, Some(row.template_id("template_id")?)))
         }
-        found => (None, found.map(|(record, _)| record.created.id)),
-    })
+    });
+    Ok(found.await?.unwrap_or_default())
 }
 
 /// The template of any account that has the unique key.

@@ -44,12 +44,16 @@ pub(crate) fn count_edit(
 }
 
 /// Counts a create, under the number of its event, which is the newest one.
-pub(crate) fn count_create(
+pub(crate) async fn count_create(
     tx: &mut Tx<'_>,
     account: AccountId,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    count(tx, RateCounter::of_creates(account), at)
+    let counter = RateCounter::of_creates(account);
+    let seq = tx.account(account)?.newest_event();
+    // The next create of the same transaction reads it.
+    tx.execute(COUNT, &values![account, counter.template_key(), seq, at]).await?;
+    tx.defer(FORGET, &values![account, counter.template_key(), counter.max_entries()])
 }
 
 /// How many templates a locked account may still create, if it has limits.

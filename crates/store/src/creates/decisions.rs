@@ -42,7 +42,10 @@ impl Existing<'_> {
         if let Some(group) = self.group.filter(|group| *group != new.template.category()) {
             return Some(CreateOutcome::CategoryDiffers(group));
         }
-        let reached = self.quota.and_then(RemainingQuota::take).or(self.exceeded);
+        let reached = match self.exceeded {
+            None => self.quota.and_then(RemainingQuota::take),
+            Some(exceeded) => self.quota.and_then(|quota| quota.reached()).or(Some(exceeded)),
+        };
         reached.map(CreateOutcome::Limited)
     }
 }

@@ -92,18 +92,23 @@ impl RemainingQuota {
         }
     }
 
-    /// Uses up one create, or returns the limit that prevents it. The hourly limit is checked
-    /// first, because it frees up sooner.
-    pub(crate) fn take(&mut self) -> Option<Limit> {
+    /// The limit that prevents a create. The hourly limit is checked first, because it frees up
+    /// sooner.
+    pub(crate) fn reached(&self) -> Option<Limit> {
         if self.this_hour <= 0 {
             return Some(Limit::CreationsPerHour);
         }
-        if self.templates <= 0 {
-            return Some(Limit::Templates);
+        (self.templates <= 0).then_some(Limit::Templates)
+    }
+
+    /// Uses up one create, or returns the limit that prevents it.
+    pub(crate) fn take(&mut self) -> Option<Limit> {
+        let reached = self.reached();
+        if reached.is_none() {
+            self.this_hour -= 1;
+            self.templates -= 1;
         }
-        self.this_hour -= 1;
-        self.templates -= 1;
-        None
+        reached
     }
 }
 

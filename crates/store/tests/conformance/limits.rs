@@ -7,7 +7,7 @@ use galley_domain::{
 };
 use galley_store::{
     AccountLimits, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, Limit, NameConflict,
-    NewAccount, NewTemplate, TemplateChange,
+    NewAccount, NewTemplate, TemplateChange, UpsertOutcome,
 };
 use galley_test_macros::on_both_databases;
 
@@ -103,6 +103,15 @@ async fn an_account_creates_at_most_a_hundred_templates_an_hour(store: &Shared) 
     created(create_at(store, mine, "next", HOUR).await);
     assert_eq!(create_at(store, mine, "another", HOUR).await, refused);
     created(create_at(store, mine, "another", HOUR + 1).await);
+}
+
+#[on_both_databases]
+async fn an_upsert_does_not_exceed_the_limit_of_creates_an_hour(store: &Shared) {
+    let account = limited(store, "a", 250).await;
+    let templates = (0..=100).map(|number| new(account, &format!("t{number}"))).collect();
+    let refused = UpsertOutcome::NotCreated(CreateOutcome::Limited(Limit::CreationsPerHour));
+    assert_eq!(store.upsert_templates(templates).await.unwrap(), refused);
+    assert_eq!(events(store, account, 0, 10).await.len(), 0, "none is created");
 }
 
 #[on_both_databases]
