@@ -36,7 +36,10 @@ impl Store {
         &self,
         uses: Vec<(SecretHash, Timestamp)>,
     ) -> Result<(), StoreError> {
-        self.write("record_session_use", uses, |uses, tx| Box::pin(record_use(tx, uses))).await
+        self.write("record_session_use", uses, |uses, tx| {
+            Box::pin(std::future::ready(record_use(tx, uses)))
+        })
+        .await
     }
 
     /// Ends a session; `false` if there is none.
@@ -123,7 +126,7 @@ async fn delete_sessions(
     tx.execute(&delete, values).await.map(drop)
 }
 
-async fn record_use(tx: &mut Tx<'_>, uses: &[(SecretHash, Timestamp)]) -> Result<(), StoreError> {
+fn record_use(tx: &mut Tx<'_>, uses: &[(SecretHash, Timestamp)]) -> Result<(), StoreError> {
     let mut in_order = uses.to_vec();
     in_order.sort_unstable_by_key(|(hash, _)| hash.0);
     for (hash, at) in in_order {

@@ -15,7 +15,7 @@ const EXCESS: &str = "the templates of the account take more bytes than its limi
      --stored-bytes` sets another limit";
 
 /// How many accounts one write corrects.
-const MAX_CORRECTIONS: usize = 64;
+const MAX_CORRECTIONS: usize = 8;
 
 /// Counts without keeping writes waiting. Writes add what they change to the total all the time; the
 /// count finds out by how much the total was wrong at one moment, and corrects it.

@@ -1,8 +1,8 @@
 //! Checksums of rows, so that a flipped bit on the disk is an error and never wrong text.
 //!
 //! SQLite detects damage to its own structures, but not to the values in them. Each row with content
-//! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it; creates,
-//! events and frequent reads compute the same value in Rust.
+//! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it; frequent reads
+//! compute the same value in Rust.
 
 use rusqlite::{
     Connection, Row,

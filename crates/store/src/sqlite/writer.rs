@@ -1,9 +1,8 @@
 //! The writer thread: runs all queued writes in one transaction, syncs once, then responds to
 //! each of them (group commit).
 //!
-//! A write that refuses after it has changed something runs in [`Batch::with_savepoint`], so that it
-//! does not affect the others. On an error, the
-//! writer rolls the whole transaction back and runs its writes again one by one, so that only the
+//! A write that may refuse after it has changed something runs in [`Batch::with_savepoint`], so that it
+//! does not affect the others. On an error, the writer rolls the whole transaction back and runs its writes again one by one, so that only the
 //! failing write fails.
 
 mod batch;

@@ -202,8 +202,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The account of a new version, endpoint or file, which must not be deleted: the caller may
-    /// have been authenticated before the deletion.
+    /// An account that must not be deleted.
     fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
         let state = self.account(account)?;
         if state.is_deleted {
