@@ -317,12 +317,11 @@ impl<'a> Observation<'a> {
             sent_version: if self.is_lost(matched) {
                 Some(MirroredTemplate::LOST_CALL)
             } else {
-                let is_same = |it: &&MirroredTemplate| {
-                    it.content_key == content_key && it.remote_updated_at == content_at
+                let may_hide = |it: &&MirroredTemplate| {
+                    it.shows_same(content_key, content_at) || self.may_precede_call(it, version)
                 };
-                let is_kept =
-                    |it: &&MirroredTemplate| self.may_hide_sent_version(is_same(it), version);
-                let sent = before.filter(is_kept).and_then(|it| it.sent_version);
+                let sent = before.filter(|_| !self.is_confirmed()).filter(may_hide);
+                let sent = sent.and_then(|it| it.sent_version);
                 sent.filter(|it| Some(*it) != version && *it != MirroredTemplate::LOST_CALL)
             },
             drifted: before.is_some_and(|before| before.drifted),
@@ -375,14 +374,15 @@ impl<'a> Observation<'a> {
                 && (before.version == Some(newest) || before.sent_version == Some(newest))
         });
         let (version, sent) = (matched.version(), observed.row.sent_version);
+        let is_as_before = self.before.is_some_and(|before| {
+            before.shows_same(observed.row.content_key, observed.row.remote_updated_at)
+        });
         let is_drifted = match version {
             Some(version) if version == newest => false,
-            // The last call made it: a look that showed the newest version was from before that call.
-            Some(shown) if self.before.is_some_and(|it| it.sent_version == Some(shown)) => {
-                was_drifted
-            }
+            // The last call made it: a look that showed another version was from before that call.
+            Some(shown) if self.before.is_some_and(|it| it.sent_version == Some(shown)) => false,
             // What is shown may be from before the call.
-            Some(_) if sent == Some(newest) => was_drifted,
+            Some(_) if sent == Some(newest) && is_as_before => was_drifted,
             // A version that waits for its review is not sent yet; an approved one claims too much.
             Some(_) => was_drifted || was_given || local.state.newest_status == Status::Approved,
             // So may what is of another author, whom a call has replaced since.

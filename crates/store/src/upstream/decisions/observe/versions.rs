@@ -5,8 +5,9 @@ use std::iter;
 use galley_domain::{
     rulebook::Category,
     template::sample,
-    upstream::content::{ContentMatch, VersionContent},
+    upstream::content::{ContentKey, ContentMatch, VersionContent},
 };
+use jiff::Timestamp;
 
 use super::{Observation, OpenCall, Source, after_second};
 use crate::{
@@ -148,9 +149,8 @@ impl Observation<'_> {
     /// Whether it is not known what the last call has done. A probe that has found that out tells it.
     fn has_lost_call(&self) -> bool {
         let lost = Some(MirroredTemplate::LOST_CALL);
-        let is_confirmed = matches!(self.source, Source::Read { confirmed: Some(_), .. });
         let is_marked = self.before.is_some_and(|before| before.sent_version == lost);
-        !is_confirmed && (self.lost_version().is_some() || is_marked)
+        !self.is_confirmed() && (self.lost_version().is_some() || is_marked)
     }
 
     /// The version of a call whose outcome is yet to be found out.
@@ -225,13 +225,18 @@ impl Observation<'_> {
             && (before.dirty_at != second_look || second_look.is_some_and(|it| self.seen_at < it))
     }
 
-    /// Whether the version that was sent last may not be shown yet: the provider shows what it showed
-    /// before, or the newest version. If that was not sent, a former one with the same content may be
-    /// shown, from before the call.
-    pub(super) fn may_hide_sent_version(&self, is_as_before: bool, shown: Option<u64>) -> bool {
-        let is_confirmed = matches!(self.source, Source::Read { confirmed: Some(_), .. });
+    /// Whether a version that is shown may be from before the last call: the newest version, or one that was
+    /// sent before that call and has not been shown yet. If the newest one was not sent, a former one with
+    /// the same content is shown.
+    pub(super) fn may_precede_call(&self, before: &MirroredTemplate, shown: Option<u64>) -> bool {
         let newest = self.local().map(|local| local.state.version);
-        !is_confirmed && (is_as_before || (shown.is_some() && shown == newest))
+        let is_between = before.version < shown && shown < before.sent_version;
+        is_between || (shown.is_some() && shown == newest)
+    }
+
+    /// Whether a probe has shown that the provider has the version of the operation.
+    pub(super) fn is_confirmed(&self) -> bool {
+        matches!(self.source, Source::Read { confirmed: Some(_), .. })
     }
 
     /// Whether the newest version has another category than the provider shows, or a sample, which no
@@ -254,6 +259,15 @@ fn has_samples(content: &str) -> bool {
 }
 
 impl MirroredTemplate {
+    /// Whether it has this content, with this time of the last change.
+    pub(super) fn shows_same(
+        &self,
+        content_key: Option<ContentKey>,
+        updated_at: Option<Timestamp>,
+    ) -> bool {
+        (self.content_key, self.remote_updated_at) == (content_key, updated_at)
+    }
+
     /// Whether the provider has the newest version of the template, so that nothing has to be sent:
     /// it shows all of that version, or it was found to have it, and no call has given it another one
     /// since. Samples are not shown as they were sent: a content with samples is always sent.

@@ -154,6 +154,24 @@ fn a_late_read_of_what_a_call_has_replaced_is_no_drift() {
 }
 
 #[test]
+fn a_version_is_sent_that_is_restored_after_a_late_read_has_shown_it() {
+    let third = pending(3, None, &content("mine"));
+    let restored = pending(4, None, &content("former"));
+    let versions = [version(2, &content("former")), version(1, &content("first"))];
+    let shown = |text, updated_at| RemoteTemplate {
+        updated_at: Some(time(updated_at)),
+        ..remote("PENDING", text)
+    };
+    let first = observation(&shown("first", -60), &third, None, READ).decide(&versions).row;
+    // The account has sent the second version and then the third.
+    let sent = MirroredTemplate { sent_version: Some(3), drifted: false, ..first };
+    let late = observation(&shown("former", 5), &third, Some(&sent), READ).decide(&versions).row;
+    assert!(!late.has_version(&restored), "{late:?}");
+    let now = observation(&shown("mine", 6), &third, Some(&late), READ).decide(&versions).row;
+    assert_eq!((now.version, now.drifted), (Some(3), false), "the last call made it");
+}
+
+#[test]
 fn a_restored_version_is_sent_although_a_late_read_shows_it_from_before_a_call() {
     let restored = pending(3, None, &content("former"));
     let shown = |text, updated_at| RemoteTemplate {
@@ -170,7 +188,7 @@ fn a_restored_version_is_sent_although_a_late_read_shows_it_from_before_a_call()
     let sent = shown("mine", 6);
     let former = [version(2, &content("mine")), version(1, &content("former"))];
     let now = observation(&sent, &restored, Some(&late), READ).decide(&former).row;
-    assert!(!now.drifted, "nobody else has changed it: {now:?}");
+    assert!(!now.drifted, "the last call made it: {now:?}");
     let confirmed = Source::Read { asked: None, confirmed: Some(3) };
     let probed = observe(&shown("former", 6), Some(&late), Some(&restored), confirmed).row;
     assert!(probed.has_version(&restored), "{probed:?}");
