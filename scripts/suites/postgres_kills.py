@@ -71,14 +71,24 @@ class Writers:
 
 
 def kill_server():
-    """Kills all server processes at once, as a machine failure would."""
+    """Kills all server processes at once, as a machine failure would.
+
+    A process that the server starts after its children were listed would survive, and wait for a lock of a
+    killed one while it holds the shared memory. So the server is stopped before they are listed.
+    """
     pid = int(pathlib.Path(os.environ["GALLEY_TEST_PGDATA"], "postmaster.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: is_stopped(pid), 10, "the server stops")
     children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
-    for process in [pid, *map(int, children)]:
+    for process in [*map(int, children), pid]:
         try:
             os.kill(process, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+def is_stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def start_server():
