@@ -264,7 +264,8 @@ pub struct Initiator {
     pub at: Timestamp,
 }
 
-/// The result of a change to a template. Only `Done` changes the store.
+/// The result of a change to a template. Only `Done` changes the store, except that due steps of a review
+/// script are applied before any change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeOutcome {
     /// The change was made. Contains the template after the change, or the deleted template.
@@ -309,7 +310,8 @@ pub enum UpsertOutcome {
     NotEdited(TemplateId, ChangeOutcome),
 }
 
-/// The result of deleting several templates. Only `Done` changes the store.
+/// The result of deleting several templates. Only `Done` changes the store, except that due steps of
+/// review scripts are applied before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
     /// These templates were deleted; none if no template has the name.
