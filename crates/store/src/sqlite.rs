@@ -1,7 +1,6 @@
 //! The SQLite store: one file, a writer thread that commits many writes with one sync, and
 //! concurrent readers.
 
-mod audit;
 pub(crate) mod backup;
 mod buffered_index;
 mod cancellation;

@@ -49,7 +49,9 @@ pub(crate) trait EngineTx: Send {
 
     /// Announces reads, which PostgreSQL sends in one round trip. The body runs those that it needs,
     /// each once with these values, before it writes what they read. SQLite runs only these.
-    async fn read_ahead(&mut self, reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError>;
+    async fn read_ahead(&mut self, _reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Runs a statement that returns no rows; returns the number of affected rows.
     async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
@@ -82,8 +84,10 @@ pub(crate) trait EngineTx: Send {
     }
 
     /// Locks all credentials and accounts until the transaction ends. A body locks them before
-    /// anything else.
-    async fn lock_credentials(&mut self) -> Result<(), StoreError>;
+    /// anything else. On SQLite a lock is nothing.
+    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Invalidates cached credentials and accounts when the transaction commits. The credentials are
     /// locked.

@@ -12,7 +12,7 @@ use crate::{
     stored_row::{Column, StoredRow, StoredValue},
 };
 
-pub(super) use crate::encoding::{actor_key, key, millis};
+pub(super) use crate::encoding::{key, millis};
 
 /// Reads a column by name or, which is faster, by index, and decodes it. An invalid value is an
 /// error.

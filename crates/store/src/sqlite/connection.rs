@@ -110,7 +110,7 @@ pub(crate) fn open_for_writing(
     // A migration may replace a table that others refer to, which is not possible while SQLite checks
     // the references.
     connection.pragma_update(None, "foreign_keys", false)?;
-    schema::migrate(&mut connection, schema_policy)?;
+    schema::migrate(&mut connection, &schema::MIGRATIONS, schema_policy)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     let foreign_keys: i64 =
         connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;

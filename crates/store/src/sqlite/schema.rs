@@ -1,10 +1,12 @@
 //! Checks which schema a file has and migrates older ones.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{audit, connection::OpenError};
+use super::connection::OpenError;
 use crate::{
-    StoreError,
+    Actor, AuditKind, StoreError,
+    decisions::audit::migration,
+    encoding::actor_key,
     schema_policy::{Migrations, SchemaAction, SchemaPolicy, StoreKind},
 };
 
@@ -12,7 +14,7 @@ use crate::{
 const APPLICATION_ID: i32 = 0x4741_4C59;
 
 /// The migrations of this program.
-const MIGRATIONS: Migrations = Migrations {
+pub(super) const MIGRATIONS: Migrations = Migrations {
     kind: StoreKind::File,
     first: 19,
     statements: &[include_str!("../../migrations/sqlite/0019_initial.sql")],
@@ -49,15 +51,8 @@ fn application_id(connection: &Connection) -> Result<i32, StoreError> {
     Ok(connection.pragma_query_value(None, "application_id", |row| row.get(0))?)
 }
 
-/// Applies the missing migrations of this program, if the policy allows it.
+/// Applies the missing migrations, if the policy allows it.
 pub(super) fn migrate(
-    connection: &mut Connection,
-    schema_policy: SchemaPolicy,
-) -> Result<(), StoreError> {
-    apply(connection, &MIGRATIONS, schema_policy)
-}
-
-fn apply(
     connection: &mut Connection,
     migrations: &Migrations,
     schema_policy: SchemaPolicy,
@@ -77,13 +72,23 @@ fn apply(
             transaction.execute_batch(statements)?;
         }
         if found > 0 {
-            audit::append_migration(&transaction, found, known)?;
+            append_to_audit_feed(&transaction, found, known)?;
             tracing::info!(from = found, to = known, "schema migrated");
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", i64::try_from(known).unwrap_or(0))?;
     }
     transaction.commit()?;
+    Ok(())
+}
+
+/// Appends the entry of a migration, at the time of the database.
+fn append_to_audit_feed(connection: &Connection, from: usize, to: usize) -> Result<(), StoreError> {
+    connection.execute(
+        "INSERT INTO audit (at, actor, kind, subject, details) \
+         VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER), ?1, ?2, '', ?3)",
+        params![actor_key(Actor::Service), AuditKind::StoreMigrated.as_str(), migration(from, to)],
+    )?;
     Ok(())
 }
 
@@ -141,7 +146,7 @@ mod tests {
         let mut store = create_store(&path);
         assert_eq!(migrations_in_the_audit_feed(&store), [], "a new store was not migrated");
         for _ in 0..2 {
-            apply(&mut store, &LATER, SchemaPolicy::Migrate).unwrap();
+            migrate(&mut store, &LATER, SchemaPolicy::Migrate).unwrap();
             let colour: String =
                 store.query_row("SELECT colour FROM account", [], |row| row.get(0)).unwrap();
             assert_eq!((&*colour, version(&store).unwrap()), ("red", LATER.latest()));
@@ -163,7 +168,7 @@ mod tests {
         };
         let dir = tempfile::tempdir().unwrap();
         let mut store = create_store(&dir.path().join("galley.db"));
-        assert!(apply(&mut store, &FAILING, SchemaPolicy::Migrate).is_err());
+        assert!(migrate(&mut store, &FAILING, SchemaPolicy::Migrate).is_err());
         assert_eq!(version(&store).unwrap(), newest());
         assert!(store.prepare("SELECT colour FROM account").is_err());
     }
@@ -173,10 +178,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = create_store(&dir.path().join("galley.db"));
         for policy in [SchemaPolicy::Refuse, SchemaPolicy::RefuseUnlessEmpty] {
-            let refused = cause(apply(&mut store, &LATER, policy).unwrap_err());
+            let refused = cause(migrate(&mut store, &LATER, policy).unwrap_err());
             assert!(refused.contains(&format!("schema {}, older", newest())), "{refused}");
         }
-        apply(&mut store, &LATER, SchemaPolicy::Keep).unwrap();
+        migrate(&mut store, &LATER, SchemaPolicy::Keep).unwrap();
         assert_eq!(version(&store).unwrap(), newest());
     }
 

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Statement};
 
 use super::{
-    SqliteStore, audit, backup,
+    SqliteStore, backup,
     cancellation::Cancellation,
     idempotency::{self, Expired},
     maintenance, messages,
@@ -24,14 +24,10 @@ use super::{
     writer::Batch,
 };
 use crate::{
-    Author, EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery,
-    NameConflict, NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity,
-    StoreError, StoreStatistics, StoredMessage, StoredTemplate,
-    decisions::audit::AuditedChange,
-    engine::{
-        AccountState, AnnouncedRead, AnyWrite, Decoder, Dialect, EachRow, Engine, EngineTx, Output,
-        ReadPath, Select, Tx, Value,
-    },
+    EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
+    NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredMessage, StoredTemplate,
+    engine::{AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value},
     records::IntegrityCheck,
     stored_row::Row,
 };
@@ -240,103 +236,6 @@ impl Engine for SqliteStore {
     }
 }
 
-#[async_trait]
-impl EngineTx for Batch {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
-    }
-
-    async fn rows(
-        &mut self,
-        statement: &str,
-        values: &[Value<'_>],
-        each: &mut EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        rows(self.connection(), statement, values, each)
-    }
-
-    async fn read_ahead(&mut self, _reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        execute(self.connection(), statement, values)
-    }
-
-    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
-        execute(self.connection(), statement, values).map(drop)
-    }
-
-    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
-        self.credentials_changed();
-        Ok(())
-    }
-
-    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError> {
-        Ok(self.template_with_key(unique_key)?.into())
-    }
-
-    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError> {
-        Ok(self.template_created_with(key)?.into())
-    }
-
-    fn next_template(
-        &mut self,
-        _account: AccountId,
-        at: Timestamp,
-    ) -> Result<TemplateId, StoreError> {
-        self.next_template(at)
-    }
-
-    fn add_unique_key(&mut self, unique_key: [u8; 16], template: TemplateId) {
-        self.add_unique_key(unique_key, template);
-    }
-
-    fn add_idempotency_key(&mut self, key: [u8; 16], template: TemplateId) {
-        self.add_idempotency_key(key, template);
-    }
-
-    fn release_unique_key(&mut self, template: TemplateId) -> Result<(), StoreError> {
-        match templates::unique_key(self.connection(), template)? {
-            Some(unique_key) => self.remove_unique_key(unique_key, template),
-            None => Ok(()),
-        }
-    }
-
-    fn undo(&mut self) {
-        self.refuse();
-    }
-
-    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        self.has_account(account)
-    }
-
-    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
-        self.account(account)
-    }
-
-    fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
-        self.reread_account(account)
-    }
-
-    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
-        self.newest_seq(account).map(Some)
-    }
-
-    fn audit(
-        &mut self,
-        account: AccountId,
-        change: AuditedChange<'_>,
-        by: Author,
-    ) -> Result<(), StoreError> {
-        audit::append(self.connection(), account, change, by)
-    }
-}
-
 /// The output of a body. SQLite never waits, so it is ready at once.
 pub(in crate::sqlite) fn ready<T>(body: impl Future<Output = T>) -> T {
     match pin!(body).poll(&mut Context::from_waker(Waker::noop())) {
@@ -346,7 +245,7 @@ pub(in crate::sqlite) fn ready<T>(body: impl Future<Output = T>) -> T {
 }
 
 /// Runs a statement that returns rows.
-fn rows(
+pub(in crate::sqlite) fn rows(
     connection: &Connection,
     statement: &str,
     values: &[Value<'_>],

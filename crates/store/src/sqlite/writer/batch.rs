@@ -5,18 +5,21 @@ use std::{
     sync::Arc,
 };
 
+use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
 use super::out_of_ids;
 use crate::{
-    StoreError,
-    engine::{AccountState, Dialect},
+    Author, StoreError,
+    decisions::audit::{AuditedChange, new_entry},
+    encoding::{actor_key, key, millis},
+    engine::{AccountState, Dialect, EachRow, EngineTx, Value, values},
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
-        columns::{key, millis},
-        statements::execute,
+        statements::{execute, rows},
+        templates,
     },
 };
 
@@ -83,61 +86,7 @@ impl Batch {
         &self.connection
     }
 
-    /// The template that has the unique key.
-    pub(in crate::sqlite) fn template_with_key(
-        &self,
-        unique_key: Hash,
-    ) -> Result<Option<TemplateId>, StoreError> {
-        self.indexes.names.find(&self.index_changes.names, &self.connection, unique_key)
-    }
-
-    /// Adds the unique key of a template that this transaction inserts.
-    pub(in crate::sqlite) fn add_unique_key(&mut self, unique_key: Hash, id: TemplateId) {
-        self.index_changes.names.add(unique_key, id);
-    }
-
-    /// Frees the unique key of a template.
-    pub(in crate::sqlite) fn remove_unique_key(
-        &mut self,
-        unique_key: Hash,
-        id: TemplateId,
-    ) -> Result<(), StoreError> {
-        let changes = &mut self.index_changes.names;
-        self.indexes.names.remove(changes, &self.connection, unique_key, id)
-    }
-
-    /// The template that was created with the idempotency key.
-    pub(in crate::sqlite) fn template_created_with(
-        &self,
-        idempotency_key: Hash,
-    ) -> Result<Option<TemplateId>, StoreError> {
-        let (keys, changes) = (&self.indexes.idempotency_keys, &self.index_changes);
-        keys.find(&changes.idempotency_keys, &self.connection, idempotency_key)
-    }
-
-    /// Adds the key of an idempotency record that this transaction inserts.
-    pub(in crate::sqlite) fn add_idempotency_key(&mut self, key: Hash, id: TemplateId) {
-        self.index_changes.idempotency_keys.add(key, id);
-    }
-
-    /// Allocates a template id. Ids increase with time and with every template in the store.
-    pub(in crate::sqlite) fn next_template(
-        &mut self,
-        at: Timestamp,
-    ) -> Result<TemplateId, StoreError> {
-        let last = match self.last_template {
-            Some(last) => last,
-            // The row with the highest id may have been deleted. An id up to the last one that was
-            // merged is not used again: the indexes are taken to contain all rows up to it.
-            None => last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM template")?
-                .max(self.indexes.highest_id()),
-        };
-        let next = galley_domain::id::next(last, millis(at));
-        self.last_template = Some(next);
-        TemplateId::new(next).ok_or_else(out_of_ids)
-    }
-
-    /// Runs work that may refuse after it has changed something: [`Batch::refuse`] makes it undo
+    /// Runs work that may refuse after it has changed something: [`EngineTx::undo`] makes it undo
     /// everything, the state in memory included, without an effect on the other writes.
     pub(in crate::sqlite) fn with_savepoint<T>(
         &mut self,
@@ -162,11 +111,6 @@ impl Batch {
         Ok(outcome)
     }
 
-    /// Undoes the work of [`Batch::with_savepoint`] when it ends.
-    pub(crate) fn refuse(&mut self) {
-        self.savepoint.as_mut().expect("only work with a savepoint refuses").is_refused = true;
-    }
-
     fn restore(&mut self, savepoint: Savepoint) {
         self.last_template = savepoint.last_template;
         self.credentials_changed = savepoint.credentials_changed;
@@ -178,46 +122,6 @@ impl Batch {
         }
         self.index_changes.names.undo_to(savepoint.names);
         self.index_changes.idempotency_keys.undo_to(savepoint.idempotency_keys);
-    }
-
-    /// The sequence number of the account's newest event, including those of this transaction.
-    pub(in crate::sqlite) fn newest_seq(&mut self, account: AccountId) -> Result<u64, StoreError> {
-        Ok(self.existing_account(account)?.newest_event())
-    }
-
-    /// Whether the account exists and is not deleted.
-    pub(crate) fn has_account(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        Ok(self.find_account(account)?.is_some_and(|it| !it.is_deleted))
-    }
-
-    /// Applies changed settings of the account, or its deletion, to the later writes of this transaction.
-    pub(in crate::sqlite) fn reread_account(
-        &mut self,
-        account: AccountId,
-    ) -> Result<(), StoreError> {
-        let changed = read_account(&self.connection, account)?;
-        if let (Some(state), Some(changed)) = (self.find_account(account)?, changed) {
-            state.set_settings_of(&changed);
-        }
-        Ok(())
-    }
-
-    /// An account that must not be deleted.
-    fn existing_account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
-        let state = self.account(account)?;
-        if state.is_deleted {
-            return Err(rusqlite::Error::QueryReturnedNoRows.into());
-        }
-        Ok(state)
-    }
-
-    /// The account with the changes of this transaction. Its row is updated once per transaction,
-    /// in [`Batch::close`].
-    pub(in crate::sqlite) fn account(
-        &mut self,
-        account: AccountId,
-    ) -> Result<&mut AccountState, StoreError> {
-        Ok(self.find_account(account)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
     fn find_account(
@@ -236,11 +140,6 @@ impl Batch {
                 Ok(state.map(|state| entry.insert(state)))
             }
         }
-    }
-
-    /// Invalidates cached credentials and accounts when this transaction commits.
-    pub(in crate::sqlite) fn credentials_changed(&mut self) {
-        self.credentials_changed = true;
     }
 
     /// Writes the per-transaction state back, at the end of the transaction.
@@ -264,6 +163,122 @@ impl Batch {
     /// The connection, whose transaction is still open.
     pub(super) fn into_connection(self) -> Connection {
         self.connection
+    }
+}
+
+#[async_trait]
+impl EngineTx for Batch {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        each: &mut EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        rows(&self.connection, statement, values, each)
+    }
+
+    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        execute(&self.connection, statement, values)
+    }
+
+    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        execute(&self.connection, statement, values).map(drop)
+    }
+
+    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        self.credentials_changed = true;
+        Ok(())
+    }
+
+    fn name_parameter(&mut self, unique_key: Hash) -> Result<Value<'static>, StoreError> {
+        let changes = &self.index_changes.names;
+        Ok(self.indexes.names.find(changes, &self.connection, unique_key)?.into())
+    }
+
+    fn record_parameter(&mut self, key: Hash) -> Result<Value<'static>, StoreError> {
+        let changes = &self.index_changes.idempotency_keys;
+        Ok(self.indexes.idempotency_keys.find(changes, &self.connection, key)?.into())
+    }
+
+    /// Ids increase with time and with every template in the store.
+    fn next_template(
+        &mut self,
+        _account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        let last = match self.last_template {
+            Some(last) => last,
+            // The row with the highest id may have been deleted. An id up to the last one that was
+            // merged is not used again: the indexes are taken to contain all rows up to it.
+            None => last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM template")?
+                .max(self.indexes.highest_id()),
+        };
+        let next = galley_domain::id::next(last, millis(at));
+        self.last_template = Some(next);
+        TemplateId::new(next).ok_or_else(out_of_ids)
+    }
+
+    fn add_unique_key(&mut self, unique_key: Hash, template: TemplateId) {
+        self.index_changes.names.add(unique_key, template);
+    }
+
+    fn add_idempotency_key(&mut self, key: Hash, template: TemplateId) {
+        self.index_changes.idempotency_keys.add(key, template);
+    }
+
+    fn release_unique_key(&mut self, template: TemplateId) -> Result<(), StoreError> {
+        let Some(unique_key) = templates::unique_key(&self.connection, template)? else {
+            return Ok(());
+        };
+        let changes = &mut self.index_changes.names;
+        self.indexes.names.remove(changes, &self.connection, unique_key, template)
+    }
+
+    fn undo(&mut self) {
+        self.savepoint.as_mut().expect("only work with a savepoint refuses").is_refused = true;
+    }
+
+    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        Ok(self.find_account(account)?.is_some_and(|it| !it.is_deleted))
+    }
+
+    /// Its row is updated once per transaction, in [`Batch::close`].
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
+        Ok(self.find_account(account)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    }
+
+    fn account_changed(&mut self, account: AccountId) -> Result<(), StoreError> {
+        let changed = read_account(&self.connection, account)?;
+        if let (Some(state), Some(changed)) = (self.find_account(account)?, changed) {
+            state.set_settings_of(&changed);
+        }
+        Ok(())
+    }
+
+    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
+        let state = self.account(account)?;
+        if state.is_deleted {
+            return Err(rusqlite::Error::QueryReturnedNoRows.into());
+        }
+        Ok(Some(state.newest_event()))
+    }
+
+    fn audit(
+        &mut self,
+        account: AccountId,
+        change: AuditedChange<'_>,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        let entry = new_entry(account, change);
+        let insert = "INSERT INTO audit (account_id, at, actor, kind, subject, details) \
+                      VALUES ($1, $2, $3, $4, $5, $6)";
+        let (actor, kind) = (actor_key(by.actor), entry.kind.as_str());
+        let values = values![account, by.at, actor, kind, entry.subject, entry.details];
+        execute(&self.connection, insert, &values).map(drop)
     }
 }
 
