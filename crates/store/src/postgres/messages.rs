@@ -82,6 +82,7 @@ async fn add(
     transaction: &mut Transaction,
     new: &[&NewMessage],
 ) -> Result<Vec<Option<StoredMessage>>, StoreError> {
+    transaction.ensure_begun().await?;
     let mut counters = lock_counters(transaction, new).await?;
     let mut columns = MessageColumns::default();
     let mut added = Vec::with_capacity(new.len());

@@ -64,10 +64,10 @@ impl PostgresStore {
         let pools = Arc::new(PgPools::new(&pinned, options)?);
         let event_notifier = Arc::<EventNotifier>::default();
         let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
-        let message_queue = MessageQueue::start(&pools, &event_notifier, options.queue_capacity);
+        let message_queue = MessageQueue::start(&pools, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
-        let search_indexer = SearchIndexer::new(&pools, &event_notifier);
+        let search_indexer = SearchIndexer::new(&pools);
         let address = address.clone();
         Ok(Self {
             address,

@@ -14,9 +14,7 @@ use super::{
     templates,
     transaction::{Transaction, transact},
 };
-use crate::{
-    EventNotifier, IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms,
-};
+use crate::{IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms};
 
 /// Number of events or templates that one step indexes.
 const STEP_ROWS: i64 = 256;
@@ -26,21 +24,13 @@ const CANDIDATE_ACCOUNTS: i64 = 16;
 
 /// Indexes accounts for searches that wait, one at a time: the connections are needed for changes.
 pub(super) struct SearchIndexer {
-    connections: Connections,
+    pools: Arc<PgPools>,
     permit: Arc<Semaphore>,
 }
 
-#[derive(Clone)]
-struct Connections {
-    pools: Arc<PgPools>,
-    event_notifier: Arc<EventNotifier>,
-}
-
 impl SearchIndexer {
-    pub(super) fn new(pools: &Arc<PgPools>, event_notifier: &Arc<EventNotifier>) -> Self {
-        let (pools, event_notifier) = (Arc::clone(pools), Arc::clone(event_notifier));
-        let connections = Connections { pools, event_notifier };
-        Self { connections, permit: Arc::new(Semaphore::new(1)) }
+    pub(super) fn new(pools: &Arc<PgPools>) -> Self {
+        Self { pools: Arc::clone(pools), permit: Arc::new(Semaphore::new(1)) }
     }
 
     /// One step for one account, unless its events up to `newest` are indexed. A step that has begun
@@ -51,12 +41,16 @@ impl SearchIndexer {
         newest: u64,
     ) -> Result<IndexStep, StoreError> {
         let permit = Arc::clone(&self.permit).acquire_owned().await;
-        let connections = self.connections.clone();
+        let pools = Arc::clone(&self.pools);
         let step = tokio::spawn(async move {
             let _permit = permit;
-            transact!(connections, tx => catch_up(tx, account, newest))
+            transact(&pools, &(account, newest), |&(account, newest), open| {
+                Box::pin(catch_up(open, account, newest))
+            })
+            .await
         });
-        step.await.map_err(|error| StoreError::Failed(Arc::new(error)))?
+        let (step, _) = step.await.map_err(|error| StoreError::Failed(Arc::new(error)))??;
+        Ok(step)
     }
 }
 
@@ -64,6 +58,7 @@ impl SearchIndexer {
 pub(super) async fn update_index(
     transaction: &mut Transaction,
 ) -> Result<IndexProgress, StoreError> {
+    transaction.ensure_begun().await?;
     let behind = transaction
         .query(
             "SELECT a.id FROM account a LEFT JOIN search_progress p ON p.account_id = a.id \
@@ -86,6 +81,7 @@ async fn catch_up(
     account: AccountId,
     newest: u64,
 ) -> Result<IndexStep, StoreError> {
+    transaction.ensure_begun().await?;
     let step = index_account(transaction, account).await?;
     let state = index_state::load(transaction.connection(), account).await?;
     Ok(match step {

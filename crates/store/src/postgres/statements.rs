@@ -13,18 +13,17 @@ use super::{
     schema, search_indexer, statistics,
     templates::RECORD,
     tls::Tls,
-    transaction::{Transaction, should_retry, transact},
+    transaction::transact,
 };
 use crate::{
-    Author, EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery,
-    NameConflict, NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity,
-    StoreError, StoreStatistics, StoredMessage, StoredTemplate,
+    EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
+    NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError,
+    StoreStatistics, StoredMessage, StoredTemplate,
     creates::KeyOwner,
-    decisions::audit::AuditedChange,
     encoding::idempotency_cutoff,
     engine::{
-        AccountState, AnnouncedRead, AnyWrite, CreateQueue, Decoder, Dialect, EachRow, Engine,
-        EngineTx, Output, ReadPath, Select, Tx, Value,
+        AnyWrite, CreateQueue, Decoder, Dialect, Engine, EngineTx as _, Output, ReadPath, Select,
+        Tx,
     },
     records::IntegrityCheck,
     stored_row::Row,
@@ -102,26 +101,12 @@ impl Engine for PostgresStore {
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let mut open = Transaction::unbegun(&self.pools).await?;
-            let committed = match write.run(&mut Tx::new(&mut open)).await {
-                Ok(done) => open.commit().await.map(|newest| (done, newest)),
-                Err(error) => {
-                    open.roll_back().await;
-                    Err(error)
-                }
-            };
-            match committed {
-                Ok((done, newest)) => {
-                    self.event_notifier.notify(&newest);
-                    return Ok(done);
-                }
-                Err(error) if should_retry(attempts, &error) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let (done, newest) = transact(&self.pools, &write, |write, open| {
+            Box::pin(async move { write.run(&mut Tx::new(open)).await })
+        })
+        .await?;
+        self.event_notifier.notify(&newest);
+        Ok(done)
     }
 
     async fn fetch(
@@ -177,7 +162,9 @@ impl Engine for PostgresStore {
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        transact!(self, tx => search_indexer::update_index(tx))
+        let update =
+            transact(&self.pools, &(), |(), open| Box::pin(search_indexer::update_index(open)));
+        Ok(update.await?.0)
     }
 
     async fn index_account(
@@ -216,94 +203,17 @@ impl Engine for PostgresStore {
         let row = self.pools.read_one(RECORD, &[&&key[..], &idempotency_cutoff(at)]).await?;
         let found = row.as_ref().map(record).transpose()?;
         if found.is_some() {
-            self.confirm(account).await?;
+            // Commits a transaction that locks the account, which makes all its earlier commits durable.
+            // A commit whose wait for the standby was interrupted is visible but may not be replicated,
+            // so it has to be confirmed before it is reported to a client.
+            let confirm = transact(&self.pools, &account, |&account, open| {
+                Box::pin(async move {
+                    open.ensure_begun().await?;
+                    open.lock(account).await
+                })
+            });
+            confirm.await?;
         }
         Ok(found)
-    }
-}
-
-#[async_trait]
-impl EngineTx for Transaction {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
-    }
-
-    async fn rows(
-        &mut self,
-        statement: &str,
-        values: &[Value<'_>],
-        each: &mut EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        for row in &self.run(statement, values).await? {
-            if each(&Row::Postgres(row))?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn read_ahead(&mut self, reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
-        self.read_ahead(reads).await
-    }
-
-    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        self.write(statement, values).await
-    }
-
-    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
-        let values = values.iter().cloned().map(Value::into_owned).collect();
-        self.defer(statement, values);
-        Ok(())
-    }
-
-    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
-        self.run("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
-    }
-
-    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
-        self.defer("UPDATE credential_epoch SET epoch = epoch + 1", Vec::new());
-        Ok(())
-    }
-
-    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError> {
-        Ok(unique_key.into())
-    }
-
-    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError> {
-        Ok(key.into())
-    }
-
-    fn next_template(
-        &mut self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<TemplateId, StoreError> {
-        self.next_template(account, at)
-    }
-
-    fn undo(&mut self) {
-        self.set_rollback_only();
-    }
-
-    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        self.lock(account).await
-    }
-
-    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
-        Ok(self.account(account))
-    }
-
-    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
-        Ok(self.has_locked(account).then(|| self.account(account).newest_event()))
-    }
-
-    fn audit(
-        &mut self,
-        account: AccountId,
-        change: AuditedChange<'_>,
-        by: Author,
-    ) -> Result<(), StoreError> {
-        self.audit(account, change, by);
-        Ok(())
     }
 }

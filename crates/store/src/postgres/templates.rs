@@ -1,9 +1,7 @@
 //! The columns of lists of templates, and the statement that reads an idempotency record.
 
-use galley_domain::id::AccountId;
 use tokio_postgres::Row;
 
-use super::{PostgresStore, transaction::transact};
 pub(super) use crate::templates::stored;
 use crate::{StoreError, engine::Dialect, lists::MAX_PAGE_BYTES, templates::columns};
 
@@ -28,13 +26,3 @@ pub(super) fn has_content(row: &Row) -> Result<bool, StoreError> {
 /// The unexpired record with the hash of an Idempotency-Key.
 pub(super) const RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE key = $1 AND created_at > $2";
-
-impl PostgresStore {
-    /// Commits a transaction that locks the account, which makes all its earlier commits durable. A
-    /// commit whose wait for the standby was interrupted is visible but may not be replicated, so
-    /// it has to be confirmed before it is reported to a client.
-    pub(super) async fn confirm(&self, account: AccountId) -> Result<(), StoreError> {
-        let locked: Result<bool, StoreError> = transact!(self, tx => tx.lock(account));
-        locked.map(drop)
-    }
-}

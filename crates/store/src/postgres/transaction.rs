@@ -5,6 +5,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -20,40 +22,40 @@ use super::{
 use crate::{
     Author, StoreError,
     decisions::audit::AuditedChange,
-    engine::{AccountState, AnnouncedRead, Dialect, Value, values},
+    engine::{AccountState, AnnouncedRead, Dialect, EachRow, EngineTx, Value, values},
+    stored_row as row,
 };
 
 /// How often a transaction is attempted when it conflicts with others.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
 
-/// Runs work in a transaction, commits it and notifies subscribers of its events. The work may run
-/// more than once, but only one run is ever committed.
-macro_rules! transact {
-    ($store:expr, $tx:ident => $work:expr) => {{
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let mut open = $crate::postgres::transaction::Transaction::begin(&$store.pools).await?;
-            let $tx = &mut open;
-            let committed = match $work.await {
-                Ok(done) => open.commit().await.map(|newest| (done, newest)),
-                Err(error) => {
-                    open.roll_back().await;
-                    Err(error)
-                }
-            };
-            match committed {
-                Ok((done, newest)) => {
-                    $store.event_notifier.notify(&newest);
-                    break Ok(done);
-                }
-                Err(error) if $crate::postgres::transaction::should_retry(attempts, &error) => {}
-                Err(error) => break Err(error),
+/// The newest event of each account that has new ones.
+pub(super) type NewestEvents = Vec<(AccountId, u64)>;
+
+/// Runs work in a transaction and commits it. The work may run more than once, but only one run is
+/// ever committed.
+pub(super) async fn transact<I: Sync, T>(
+    pools: &Arc<PgPools>,
+    input: &I,
+    work: for<'t> fn(&'t I, &'t mut Transaction) -> BoxFuture<'t, Result<T, StoreError>>,
+) -> Result<(T, NewestEvents), StoreError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let mut open = Transaction::unbegun(pools).await?;
+        let committed = match work(input, &mut open).await {
+            Ok(done) => open.commit().await.map(|newest| (done, newest)),
+            Err(error) => {
+                open.roll_back().await;
+                Err(error)
             }
+        };
+        match committed {
+            Err(error) if should_retry(attempts, &error) => {}
+            committed => return committed,
         }
-    }};
+    }
 }
-pub(super) use transact;
 
 /// Whether to attempt the transaction once more.
 pub(super) fn should_retry(attempts: u32, error: &StoreError) -> bool {
@@ -101,12 +103,6 @@ impl Transaction {
         })
     }
 
-    pub(super) async fn begin(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
-        let mut transaction = Self::unbegun(pools).await?;
-        transaction.ensure_begun().await?;
-        Ok(transaction)
-    }
-
     /// Begins the transaction and runs its first statements, in one round trip; returns the rows of
     /// each statement, or the error of the first that failed. The outer error is that of the `BEGIN`. The
     /// statements must not write: if the `BEGIN` failed, they would run outside a transaction.
@@ -131,44 +127,13 @@ impl Transaction {
     }
 
     /// Begins the transaction unless it has begun.
-    pub(crate) async fn ensure_begun(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn ensure_begun(&mut self) -> Result<(), StoreError> {
         if self.has_begun { Ok(()) } else { self.begin_with(&[]).await?.map(drop) }
-    }
-
-    /// Runs reads in one round trip, together with the `BEGIN` if they are the first statements; the
-    /// body gets their rows when it runs them.
-    pub(crate) async fn read_ahead(
-        &mut self,
-        reads: &[AnnouncedRead<'_>],
-    ) -> Result<(), StoreError> {
-        let values: Vec<_> = reads.iter().map(|read| bound(read.values)).collect();
-        let queries = reads.iter().zip(&values).map(|(read, values)| (read.statement, &**values));
-        let queries: Vec<Query<'_>> = queries.collect();
-        let rows = if self.has_begun {
-            let mut rows = Vec::with_capacity(queries.len());
-            for part in queries.chunks(MAX_STATEMENTS) {
-                rows.extend(PreparedPipeline::prepare(self.open(), part).await?.run().await?);
-            }
-            rows
-        } else {
-            self.begin_with(&queries).await??
-        };
-        let announced = reads.iter().zip(rows).map(|(read, rows)| ReadAhead {
-            statement: read.statement.to_owned(),
-            values: read.values.iter().cloned().map(Value::into_owned).collect(),
-            rows,
-        });
-        self.read_ahead = announced.collect();
-        Ok(())
     }
 
     /// Runs a statement that returns rows. If it is the first one and only reads, it is sent together
     /// with the `BEGIN`; a write must not be: if the `BEGIN` failed, it would run outside a transaction.
-    pub(crate) async fn run(
-        &mut self,
-        statement: &str,
-        values: &[Value<'_>],
-    ) -> Result<Vec<Row>, StoreError> {
+    async fn run(&mut self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
         let is_this = |read: &ReadAhead| read.statement == statement && read.values == values;
         if let Some(read) = self.read_ahead.iter().position(is_this) {
             return Ok(self.read_ahead.swap_remove(read).rows);
@@ -180,33 +145,6 @@ impl Transaction {
         }
         self.ensure_begun().await?;
         self.query(statement, &values).await
-    }
-
-    /// Runs a statement that returns no rows; returns the number of affected rows.
-    pub(crate) async fn write(
-        &mut self,
-        statement: &str,
-        values: &[Value<'_>],
-    ) -> Result<u64, StoreError> {
-        // It may change what they have read.
-        self.read_ahead.clear();
-        self.ensure_begun().await?;
-        self.execute(statement, &bound(values)).await
-    }
-
-    /// Assigns the id of a new template of a locked account.
-    pub(super) fn next_template(
-        &mut self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<TemplateId, StoreError> {
-        let ids = Arc::clone(&self.pools.ids);
-        let last = &mut self.account(account).last_template;
-        *last = ids.next(*last, at);
-        let id = TemplateId::new(*last).ok_or_else(ids_exhausted)?;
-        let update = "UPDATE account SET last_template = $2 WHERE id = $1";
-        self.defer(update, values![account, id].into());
-        Ok(id)
     }
 
     fn open(&self) -> &PgConnection {
@@ -243,54 +181,15 @@ impl Transaction {
         self.connection().execute(statement, values).await
     }
 
-    /// Locks an account until the transaction ends; `false` if it does not exist or is deleted. A
-    /// transaction locks its accounts in the order of their ids.
-    pub(super) async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        Ok(self.lock_any(account).await? && !self.accounts[&account].is_deleted)
-    }
-
-    /// Locks an account that may be deleted: its events, versions and files still expire.
-    pub(super) async fn lock_any(&mut self, account: AccountId) -> Result<bool, StoreError> {
-        if self.has_locked(account) {
-            return Ok(true);
-        }
-        let statement = AccountState::select(Dialect::Postgres);
-        let rows = self.run(statement, &[Value::from(account)]).await?;
-        let Some(row) = rows.first() else { return Ok(false) };
-        self.accounts.insert(account, AccountState::read(row)?);
-        Ok(true)
-    }
-
-    pub(super) fn has_locked(&self, account: AccountId) -> bool {
-        self.accounts.contains_key(&account)
-    }
-
-    /// A locked account with the changes of this transaction.
-    pub(super) fn account(&mut self, account: AccountId) -> &mut AccountState {
-        self.accounts.get_mut(&account).expect("locked before it is changed")
-    }
-
-    /// Defers a write until the commit, which sends the deferred writes together, in this order. The
-    /// work does not read its result.
-    pub(super) fn defer(&mut self, statement: &'static str, values: Vec<Value<'static>>) {
-        self.deferred.push(DeferredWrite { statement, values });
-    }
-
-    /// Records a change in the audit feed, with the commit.
-    pub(super) fn audit(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
-        self.audit.add(account, change, by);
-    }
-
     /// Makes the commit roll back: for work that returns a refusal after it changed something, or
     /// that changed nothing and need not wait for a sync.
     pub(super) fn set_rollback_only(&mut self) {
         self.is_rollback_only = true;
     }
 
-    /// Commits durably, unless the transaction is rollback-only; returns the newest event of each
-    /// account that has new ones. After an error, either everything is rolled back or the error is
-    /// [`StoreError::OutcomeUnknown`].
-    pub(super) async fn commit(mut self) -> Result<Vec<(AccountId, u64)>, StoreError> {
+    /// Commits durably, unless the transaction is rollback-only. After an error, either everything is
+    /// rolled back or the error is [`StoreError::OutcomeUnknown`].
+    async fn commit(mut self) -> Result<NewestEvents, StoreError> {
         if self.is_rollback_only {
             self.roll_back().await;
             return Ok(Vec::new());
@@ -301,7 +200,8 @@ impl Transaction {
             newest.extend(locked.new_event().map(|event| (*account, event)));
         }
         for values in updates {
-            self.defer(AccountState::UPDATE, values.into());
+            let (statement, values) = (AccountState::UPDATE, values.into());
+            self.deferred.push(DeferredWrite { statement, values });
         }
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         if !self.has_begun {
@@ -343,10 +243,133 @@ impl Transaction {
         Ok(newest)
     }
 
-    pub(super) async fn roll_back(self) {
+    async fn roll_back(self) {
         if self.has_begun {
             self.open().roll_back().await;
         }
+    }
+}
+
+#[async_trait]
+impl EngineTx for Transaction {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value<'_>],
+        each: &mut EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        for row in &self.run(statement, values).await? {
+            if each(&row::Row::Postgres(row))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the reads in one round trip, together with the `BEGIN` if they are the first statements; the
+    /// body gets their rows when it runs them.
+    async fn read_ahead(&mut self, reads: &[AnnouncedRead<'_>]) -> Result<(), StoreError> {
+        let values: Vec<_> = reads.iter().map(|read| bound(read.values)).collect();
+        let queries = reads.iter().zip(&values).map(|(read, values)| (read.statement, &**values));
+        let queries: Vec<Query<'_>> = queries.collect();
+        let rows = if self.has_begun {
+            let mut rows = Vec::with_capacity(queries.len());
+            for part in queries.chunks(MAX_STATEMENTS) {
+                rows.extend(PreparedPipeline::prepare(self.open(), part).await?.run().await?);
+            }
+            rows
+        } else {
+            self.begin_with(&queries).await??
+        };
+        let announced = reads.iter().zip(rows).map(|(read, rows)| ReadAhead {
+            statement: read.statement.to_owned(),
+            values: read.values.iter().cloned().map(Value::into_owned).collect(),
+            rows,
+        });
+        self.read_ahead = announced.collect();
+        Ok(())
+    }
+
+    async fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        // It may change what they have read.
+        self.read_ahead.clear();
+        self.ensure_begun().await?;
+        self.connection().execute(statement, &bound(values)).await
+    }
+
+    /// The commit sends the deferred writes together, in this order.
+    fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        let values = values.iter().cloned().map(Value::into_owned).collect();
+        self.deferred.push(DeferredWrite { statement, values });
+        Ok(())
+    }
+
+    async fn lock_credentials(&mut self) -> Result<(), StoreError> {
+        self.run("SELECT epoch FROM credential_epoch FOR UPDATE", &[]).await.map(drop)
+    }
+
+    async fn credentials_changed(&mut self) -> Result<(), StoreError> {
+        self.defer("UPDATE credential_epoch SET epoch = epoch + 1", &[])
+    }
+
+    fn name_parameter(&mut self, unique_key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(unique_key.into())
+    }
+
+    fn record_parameter(&mut self, key: [u8; 16]) -> Result<Value<'static>, StoreError> {
+        Ok(key.into())
+    }
+
+    fn next_template(
+        &mut self,
+        account: AccountId,
+        at: Timestamp,
+    ) -> Result<TemplateId, StoreError> {
+        let ids = Arc::clone(&self.pools.ids);
+        let last = &mut self.account(account)?.last_template;
+        *last = ids.next(*last, at);
+        let id = TemplateId::new(*last).ok_or_else(ids_exhausted)?;
+        self.defer("UPDATE account SET last_template = $2 WHERE id = $1", &values![account, id])?;
+        Ok(id)
+    }
+
+    fn undo(&mut self) {
+        self.set_rollback_only();
+    }
+
+    /// A transaction locks its accounts in the order of their ids. A deleted one is locked, too: its
+    /// events, versions and files still expire.
+    async fn lock(&mut self, account: AccountId) -> Result<bool, StoreError> {
+        if !self.accounts.contains_key(&account) {
+            let statement = AccountState::select(Dialect::Postgres);
+            let rows = self.run(statement, &values![account]).await?;
+            let Some(row) = rows.first() else { return Ok(false) };
+            self.accounts.insert(account, AccountState::read(row)?);
+        }
+        Ok(!self.accounts[&account].is_deleted)
+    }
+
+    fn account(&mut self, account: AccountId) -> Result<&mut AccountState, StoreError> {
+        Ok(self.accounts.get_mut(&account).expect("locked before it is changed"))
+    }
+
+    fn newest_event(&mut self, account: AccountId) -> Result<Option<u64>, StoreError> {
+        Ok(self.accounts.get(&account).map(AccountState::newest_event))
+    }
+
+    /// With the commit.
+    fn audit(
+        &mut self,
+        account: AccountId,
+        change: AuditedChange<'_>,
+        by: Author,
+    ) -> Result<(), StoreError> {
+        self.audit.add(account, change, by);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    EventNotifier, NewMessage, StoreError, StoredMessage,
+    NewMessage, StoreError, StoredMessage,
     postgres::{
         create_queue::{MAX_QUEUE_TIME, WorkerStopped},
         pool::PgPools,
@@ -29,14 +29,9 @@ struct PendingMessage {
 
 impl MessageQueue {
     /// Starts the worker. It ends when the queue is dropped.
-    pub(in crate::postgres) fn start(
-        pools: &Arc<PgPools>,
-        event_notifier: &Arc<EventNotifier>,
-        capacity: usize,
-    ) -> Self {
+    pub(in crate::postgres) fn start(pools: &Arc<PgPools>, capacity: usize) -> Self {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let (pools, event_notifier) = (Arc::clone(pools), Arc::clone(event_notifier));
-        tokio::spawn(Worker { pools, event_notifier }.run(receiver));
+        tokio::spawn(Worker { pools: Arc::clone(pools) }.run(receiver));
         Self { sender }
     }
 
@@ -73,7 +68,6 @@ fn drop_expired(pending: PendingMessage) -> Option<PendingMessage> {
 /// The worker that writes the batches.
 struct Worker {
     pools: Arc<PgPools>,
-    event_notifier: Arc<EventNotifier>,
 }
 
 impl Worker {
@@ -103,7 +97,8 @@ impl Worker {
         batch: &[PendingMessage],
     ) -> Result<Vec<Option<StoredMessage>>, StoreError> {
         let new: Vec<&NewMessage> = batch.iter().map(|pending| &pending.new).collect();
-        transact!(self, tx => super::add(tx, &new))
+        let add = transact(&self.pools, &new, |new, open| Box::pin(super::add(open, new)));
+        Ok(add.await?.0)
     }
 }
 
