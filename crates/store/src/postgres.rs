@@ -13,6 +13,7 @@ mod list;
 mod maintenance;
 mod messages;
 mod open;
+mod pending;
 mod pending_audit;
 mod pipeline;
 mod pool;

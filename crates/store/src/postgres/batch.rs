@@ -84,7 +84,7 @@ impl Batch<'_> {
         let (accounts, existing, copy) = begin(connection, statements, pending, precheck).await?;
         if precheck == Precheck::Optimistic {
             queue.fill(pending, |late| {
-                let Create { new, keys } = &late.create;
+                let Create { new, keys } = &late.input;
                 let needs_no_lookup = keys.idempotency.is_none() && new.translation_group.is_none();
                 needs_no_lookup && accounts.contains_key(&new.account)
             });
@@ -124,9 +124,9 @@ impl Batch<'_> {
         precheck: Precheck,
     ) -> Result<(), StoreError> {
         let mut indexes: Vec<usize> = (0..self.pending.len()).collect();
-        indexes.sort_by_key(|index| self.pending[*index].create.keys.unique_key);
+        indexes.sort_by_key(|index| self.pending[*index].input.keys.unique_key);
         for index in indexes {
-            let Create { new, keys } = &self.pending[index].create;
+            let Create { new, keys } = &self.pending[index].input;
             let Some(account) = self.accounts.get_mut(&new.account) else { continue };
             let group = new.translation_group.map(|group| group.0);
             let bytes = version_bytes(new.template.content());
@@ -170,13 +170,13 @@ impl Batch<'_> {
 
     fn has_extra_writes(&self) -> bool {
         self.accounts.values().any(|account| account.quota.is_some())
-            || self.created.iter().any(|it| self.pending[it.index].create.keys.references_media)
+            || self.created.iter().any(|it| self.pending[it.index].input.keys.references_media)
     }
 
     /// Writes that few creates need: rate counters of limited accounts, and the use of media.
     async fn run_extra_writes(&self) -> Result<(), StoreError> {
         for CreatedRow { index, seq, .. } in &self.created {
-            let Create { new, keys } = &self.pending[*index].create;
+            let Create { new, keys } = &self.pending[*index].input;
             if self.accounts.get(&new.account).is_some_and(|account| account.quota.is_some()) {
                 let counter = RateCounter::of_creates(new.account);
                 let (account, template) = (key(new.account.get()), counter.template_key());
@@ -225,7 +225,7 @@ impl Batch<'_> {
 
     async fn copy_templates(&self, sink: CopySink) -> Result<(), StoreError> {
         let rows = self.created.iter().map(|CreatedRow { index, id, state, .. }| {
-            let Create { new, keys } = &self.pending[*index].create;
+            let Create { new, keys } = &self.pending[*index].input;
             new_values(*id, new, keys, state)
         });
         self.connection.in_time(copy(sink, rows)).await
@@ -233,7 +233,7 @@ impl Batch<'_> {
 
     async fn copy_events(&self, sink: CopySink) -> Result<(), StoreError> {
         let rows = self.created.iter().map(|CreatedRow { index, id, seq, state }| {
-            let new = &self.pending[*index].create.new;
+            let new = &self.pending[*index].input.new;
             values![
                 new.account,
                 *seq,

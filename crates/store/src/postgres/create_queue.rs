@@ -4,17 +4,17 @@
 mod queue;
 mod worker;
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::{
-    runtime,
-    sync::{mpsc, oneshot},
-};
+use tokio::{runtime, sync::mpsc};
 
-pub(super) use self::queue::{MAX_QUEUE_TIME, Queue};
+pub(super) use self::queue::Queue;
 use self::worker::CreateWorker;
-use super::pool::PgPools;
+use super::{
+    pending::{self, Pending},
+    pool::PgPools,
+};
 use crate::{
     CreateOutcome, EventNotifier, NewTemplate, StoreError, creates::Create, encoding::LookupKeys,
     engine,
@@ -26,11 +26,7 @@ pub(super) struct CreateQueue {
 }
 
 /// A queued create.
-pub(super) struct PendingCreate {
-    pub(super) create: Create,
-    queued_at: Instant,
-    reply: oneshot::Sender<Result<CreateOutcome, StoreError>>,
-}
+pub(super) type PendingCreate = Pending<Create, CreateOutcome>;
 
 impl CreateQueue {
     /// Starts the create worker on a thread of its own.
@@ -64,20 +60,6 @@ impl engine::CreateQueue for CreateQueue {
         new: NewTemplate,
         keys: LookupKeys,
     ) -> Result<CreateOutcome, StoreError> {
-        let (create, (reply, response)) = (Create { new, keys }, oneshot::channel());
-        match self.sender.try_send(PendingCreate { create, queued_at: Instant::now(), reply }) {
-            // A worker that stops without a reply may already have sent the commit.
-            Ok(()) => response
-                .await
-                .unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(WorkerStopped)))),
-            Err(mpsc::error::TrySendError::Full(_)) => Err(StoreError::Busy),
-            Err(mpsc::error::TrySendError::Closed(_)) => {
-                Err(StoreError::Unavailable(Arc::new(WorkerStopped)))
-            }
-        }
+        pending::request(&self.sender, Create { new, keys }).await
     }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("the worker of a write queue has stopped")]
-pub(super) struct WorkerStopped;

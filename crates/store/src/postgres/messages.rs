@@ -1,105 +1,122 @@
 //! Adds messages of the sandbox. Concurrent sends are batched into one transaction: each would
-//! otherwise wait for the commit of the one before, because all of an account lock its clock.
+//! otherwise wait for the commit of the one before, because all of an account lock its clock. While a
+//! batch commits, the next one is collected.
 
-mod queue;
-
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
+use tokio::sync::mpsc;
 
-pub(super) use self::queue::MessageQueue;
+use super::{
+    columns::{account_id, key, millis},
+    pending::{self, Pending, drop_expired},
+    pool::{PgPools, Values},
+    transaction::{Transaction, transact},
+};
 use crate::{
     NewMessage, StoreError, StoredMessage,
     emulator::{MessageCounter, sent, stored_callback_data},
-    postgres::{
-        columns::{account_id, key, millis},
-        pool::Values,
-        transaction::Transaction,
-    },
     stored_row::Row,
 };
 
-/// The columns of new messages, one vector for each.
-#[derive(Default)]
-struct MessageColumns<'m> {
-    accounts: Vec<i64>,
-    numbers: Vec<i64>,
-    sent_at: Vec<i64>,
-    created_at: Vec<i64>,
-    templates: Vec<i64>,
-    versions: Vec<i64>,
-    failures: Vec<Option<i64>>,
-    phones: Vec<&'m str>,
-    recipients: Vec<&'m str>,
-    categories: Vec<&'static str>,
-    callback_data: Vec<Option<String>>,
-    texts: Vec<&'m str>,
+/// Maximum number of messages in one transaction.
+const MAX_BATCH_MESSAGES: usize = 256;
+
+/// A queued message. There is none to add to an account that is not an emulator.
+pub(super) type PendingMessage = Pending<NewMessage, Option<StoredMessage>>;
+
+/// The outcome of each message.
+type Outcomes = Vec<Result<Option<StoredMessage>, StoreError>>;
+
+/// Starts the worker that adds the messages of a queue. It ends when the queue is dropped.
+pub(super) fn start(pools: &Arc<PgPools>, capacity: usize) -> mpsc::Sender<PendingMessage> {
+    let (sender, receiver) = mpsc::channel(capacity.max(1));
+    tokio::spawn(run(Arc::clone(pools), receiver));
+    sender
 }
 
-impl<'m> MessageColumns<'m> {
-    fn add(&mut self, new: &'m NewMessage, number: u64, sent_at: Timestamp) {
-        self.accounts.push(key(new.account.get()));
-        self.numbers.push(key(number));
-        self.sent_at.push(millis(sent_at));
-        self.created_at.push(millis(new.at));
-        self.templates.push(key(new.template.get()));
-        self.versions.push(key(new.version));
-        self.failures.push(new.failure.map(i64::from));
-        self.phones.push(&new.phone);
-        self.recipients.push(&new.to);
-        self.categories.push(new.category.as_str());
-        self.callback_data.push(stored_callback_data(new));
-        self.texts.push(&new.texts);
-    }
-
-    async fn insert(&self, transaction: &Transaction) -> Result<(), StoreError> {
-        let insert = "INSERT INTO message (account_id, number, sent_at, created_at, template_id, \
-             version, failure, phone_id, recipient, category, callback_data, texts) \
-             SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], \
-             $6::int8[], $7::int8[], $8::text[], $9::text[], $10::text[], $11::text[], \
-             $12::text[])";
-        let values: Values<'_> = &[
-            &self.accounts,
-            &self.numbers,
-            &self.sent_at,
-            &self.created_at,
-            &self.templates,
-            &self.versions,
-            &self.failures,
-            &self.phones,
-            &self.recipients,
-            &self.categories,
-            &self.callback_data,
-            &self.texts,
-        ];
-        transaction.execute(insert, values).await.map(drop)
+async fn run(pools: Arc<PgPools>, mut receiver: mpsc::Receiver<PendingMessage>) {
+    let mut buffer = Vec::with_capacity(MAX_BATCH_MESSAGES);
+    while receiver.recv_many(&mut buffer, MAX_BATCH_MESSAGES).await > 0 {
+        let batch: Vec<PendingMessage> = buffer.drain(..).filter_map(drop_expired).collect();
+        if batch.is_empty() {
+            continue;
+        }
+        match write(&pools, &batch).await {
+            // One message may have caused the error; the others must not fail with it.
+            Err(StoreError::Failed(_)) if batch.len() > 1 => {
+                for pending in batch {
+                    let added = write(&pools, std::slice::from_ref(&pending)).await;
+                    pending::reply(vec![pending], added);
+                }
+            }
+            added => pending::reply(batch, added),
+        }
     }
 }
 
-/// Adds messages of any accounts; `None` for those of an account that is not an emulator.
-async fn add(
-    transaction: &mut Transaction,
-    new: &[&NewMessage],
-) -> Result<Vec<Option<StoredMessage>>, StoreError> {
+/// Adds the messages in one transaction.
+async fn write(pools: &Arc<PgPools>, batch: &[PendingMessage]) -> Result<Outcomes, StoreError> {
+    let new: Vec<&NewMessage> = batch.iter().map(|pending| &pending.input).collect();
+    let (added, _) = transact(pools, &new, |new, open| Box::pin(add(open, new))).await?;
+    Ok(added)
+}
+
+/// Adds messages of any accounts.
+async fn add(transaction: &mut Transaction, new: &[&NewMessage]) -> Result<Outcomes, StoreError> {
     transaction.ensure_begun().await?;
     let mut counters = lock_counters(transaction, new).await?;
-    let mut columns = MessageColumns::default();
-    let mut added = Vec::with_capacity(new.len());
+    let (mut added, mut outcomes) = (Vec::new(), Vec::with_capacity(new.len()));
     for new in new {
-        added.push(counters.get_mut(&new.account).map(|counter| {
+        outcomes.push(Ok(counters.get_mut(&new.account).map(|counter| {
             let (number, sent_at) = counter.next(new.at);
-            columns.add(new, number, sent_at);
+            added.push((*new, number, sent_at));
             sent(new, number, sent_at)
-        }));
+        })));
     }
     if counters.is_empty() {
         transaction.set_rollback_only();
-        return Ok(added);
+        return Ok(outcomes);
     }
-    columns.insert(transaction).await?;
+    insert(transaction, &added).await?;
     write_counters(transaction, &counters).await?;
-    Ok(added)
+    Ok(outcomes)
+}
+
+/// Inserts messages, each with its number and the time at which it was sent.
+async fn insert(
+    transaction: &Transaction,
+    messages: &[(&NewMessage, u64, Timestamp)],
+) -> Result<(), StoreError> {
+    fn column<'m, T>(
+        messages: &[(&'m NewMessage, u64, Timestamp)],
+        value: impl Fn(&'m NewMessage) -> T,
+    ) -> Vec<T> {
+        messages.iter().map(|(new, ..)| value(new)).collect()
+    }
+    let statement = "INSERT INTO message (account_id, number, sent_at, created_at, template_id, \
+         version, failure, phone_id, recipient, category, callback_data, texts) \
+         SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], \
+         $6::int8[], $7::int8[], $8::text[], $9::text[], $10::text[], $11::text[], \
+         $12::text[])";
+    let numbers: Vec<i64> = messages.iter().map(|(_, number, _)| key(*number)).collect();
+    let sent_at: Vec<i64> = messages.iter().map(|(.., sent_at)| millis(*sent_at)).collect();
+    let values: Values<'_> = &[
+        &column(messages, |new| key(new.account.get())),
+        &numbers,
+        &sent_at,
+        &column(messages, |new| millis(new.at)),
+        &column(messages, |new| key(new.template.get())),
+        &column(messages, |new| key(new.version)),
+        &column(messages, |new| new.failure.map(i64::from)),
+        &column(messages, |new| &*new.phone),
+        &column(messages, |new| &*new.to),
+        &column(messages, |new| new.category.as_str()),
+        &column(messages, stored_callback_data),
+        &column(messages, |new| &*new.texts),
+    ];
+    transaction.execute(statement, values).await.map(drop)
 }
 
 /// Locks the clocks in the order of their accounts, so that two batches never deadlock.

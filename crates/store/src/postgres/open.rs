@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use galley_domain::id::AccountId;
+use tokio::sync::mpsc;
 
 use super::{
     address::PostgresAddress,
     create_queue::CreateQueue,
     maintenance::Readiness,
-    messages::MessageQueue,
+    messages::{self, PendingMessage},
     pool::{ACQUIRE_TIMEOUT, PgConnection, PgPools},
     reader::TemplateReader,
     schema,
@@ -46,7 +47,7 @@ pub struct PostgresStore {
     pub(super) pools: Arc<PgPools>,
     pub(super) event_notifier: Arc<EventNotifier>,
     pub(super) create_queue: CreateQueue,
-    pub(super) message_queue: MessageQueue,
+    pub(super) message_queue: mpsc::Sender<PendingMessage>,
     pub(super) reader: TemplateReader,
     pub(super) readiness: Readiness,
     pub(super) search_indexer: SearchIndexer,
@@ -64,7 +65,7 @@ impl PostgresStore {
         let pools = Arc::new(PgPools::new(&pinned, options)?);
         let event_notifier = Arc::<EventNotifier>::default();
         let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
-        let message_queue = MessageQueue::start(&pools, options.queue_capacity);
+        let message_queue = messages::start(&pools, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
         let search_indexer = SearchIndexer::new(&pools);

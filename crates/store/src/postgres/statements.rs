@@ -7,7 +7,7 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
 use super::{
-    PostgresStore, list, maintenance,
+    PostgresStore, list, maintenance, pending,
     pipeline::bound,
     pool::Values,
     schema, search_indexer, statistics,
@@ -148,7 +148,7 @@ impl Engine for PostgresStore {
     }
 
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
-        self.message_queue.add(new).await
+        pending::request(&self.message_queue, new).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {

@@ -28,7 +28,7 @@ impl<'b> RecordColumns<'b> {
     pub(super) fn new(pending: &'b [PendingCreate], created: &[CreatedRow]) -> Self {
         let mut records = Self::default();
         for CreatedRow { index, id, state, .. } in created {
-            let Create { new, keys } = &pending[*index].create;
+            let Create { new, keys } = &pending[*index].input;
             if let (Some(idempotency), Some(record)) = (&new.idempotency, &keys.idempotency) {
                 records.keys.push(record);
                 records.payloads.push(&idempotency.payload);

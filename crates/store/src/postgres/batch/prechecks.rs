@@ -85,22 +85,21 @@ pub(super) async fn begin(
     pending: &[PendingCreate],
     precheck: Precheck,
 ) -> Result<(BatchAccounts, ExistingState, CopySink), StoreError> {
-    let mut accounts: Vec<i64> =
-        pending.iter().map(|it| key(it.create.new.account.get())).collect();
+    let mut accounts: Vec<i64> = pending.iter().map(|it| key(it.input.new.account.get())).collect();
     accounts.sort_unstable();
     accounts.dedup();
-    let unique_keys: Vec<&[u8]> = pending.iter().map(|it| &it.create.keys.unique_key[..]).collect();
+    let unique_keys: Vec<&[u8]> = pending.iter().map(|it| &it.input.keys.unique_key[..]).collect();
     let record_keys: Vec<&[u8]> = pending
         .iter()
-        .filter_map(|it| it.create.keys.idempotency.as_ref())
+        .filter_map(|it| it.input.keys.idempotency.as_ref())
         .map(|key| &key[..])
         .collect();
     let groups: Vec<&[u8]> = pending
         .iter()
-        .filter_map(|it| it.create.new.translation_group.as_ref())
+        .filter_map(|it| it.input.new.translation_group.as_ref())
         .map(|it| &it.0[..])
         .collect();
-    let first = pending.first().map_or(Timestamp::MIN, |it| it.create.new.at);
+    let first = pending.first().map_or(Timestamp::MIN, |it| it.input.new.at);
     let (hour, max_creates) = last_hour(first);
     let (account_values, quota_values): (Values<'_>, Values<'_>) =
         (&[&accounts], &[&accounts, &max_creates, &hour]);

@@ -1,20 +1,15 @@
 //! The receiving end of the create queue, which decides how many creates a batch takes.
 
-use std::time::Duration;
-
 use tokio::sync::mpsc;
 
 use super::PendingCreate;
-use crate::StoreError;
+use crate::postgres::pending::drop_expired;
 
 /// Maximum number of creates in one transaction.
 const MAX_BATCH_CREATES: usize = 256;
 
 /// Lower bound of the target batch size: with fewer creates queued, one batch takes them all.
 const MIN_BATCH_TARGET: usize = 96;
-
-/// Maximum time in the queue, checked when the previous batch is done.
-pub(in crate::postgres) const MAX_QUEUE_TIME: Duration = Duration::from_secs(2);
 
 /// The receiving end of the create queue.
 pub(in crate::postgres) struct Queue {
@@ -70,16 +65,4 @@ impl Queue {
             }
         }
     }
-}
-
-/// Drops cancelled requests; fails those that queued longer than [`MAX_QUEUE_TIME`].
-pub(super) fn drop_expired(pending: PendingCreate) -> Option<PendingCreate> {
-    if pending.reply.is_closed() {
-        return None;
-    }
-    if pending.queued_at.elapsed() > MAX_QUEUE_TIME {
-        let _ = pending.reply.send(Err(StoreError::Busy));
-        return None;
-    }
-    Some(pending)
 }

@@ -8,15 +8,13 @@ use std::{
 
 use tokio::{runtime, time};
 
-use super::{
-    PendingCreate,
-    queue::{Queue, drop_expired},
-};
+use super::{PendingCreate, Queue};
 use crate::{
     EventNotifier, StoreError,
     postgres::{
         batch::{self, Batch, BatchResult, Outcomes, Precheck, PreparedConnection},
         errors,
+        pending::{self, drop_expired},
         pool::{PgPools, is_worth_retrying},
         transaction::{MAX_ATTEMPTS, should_retry},
     },
@@ -67,7 +65,7 @@ impl CreateWorker {
         while let Some(mut batch) = self.next_batch().await {
             // With full prechecks, a name in use is reported before a category that differs from
             // the name's other languages.
-            let has_groups = batch.iter().any(|it| it.create.new.translation_group.is_some());
+            let has_groups = batch.iter().any(|it| it.input.new.translation_group.is_some());
             let precheck = if has_groups || self.full_prechecks_left > 0 {
                 Precheck::Full
             } else {
@@ -111,7 +109,7 @@ impl CreateWorker {
                 split_evenly(batch)
             }
             _ => {
-                self.reply(batch, outcomes);
+                self.main_runtime.spawn(async move { pending::reply(batch, outcomes) });
                 Vec::new()
             }
         }
@@ -180,23 +178,6 @@ impl CreateWorker {
         }
         done
     }
-
-    fn reply(&self, batch: Vec<PendingCreate>, outcomes: Result<Outcomes, StoreError>) {
-        self.main_runtime.spawn(async move {
-            match outcomes {
-                Ok(outcomes) => {
-                    for (pending, outcome) in batch.into_iter().zip(outcomes) {
-                        let _ = pending.reply.send(outcome);
-                    }
-                }
-                Err(error) => {
-                    for pending in batch {
-                        let _ = pending.reply.send(Err(error.shared()));
-                    }
-                }
-            }
-        });
-    }
 }
 
 fn is_account_locked(outcomes: &Result<Outcomes, StoreError>) -> bool {
@@ -204,13 +185,13 @@ fn is_account_locked(outcomes: &Result<Outcomes, StoreError>) -> bool {
 }
 
 fn has_several_accounts(batch: &[PendingCreate]) -> bool {
-    batch.windows(2).any(|pair| pair[0].create.new.account != pair[1].create.new.account)
+    batch.windows(2).any(|pair| pair[0].input.new.account != pair[1].input.new.account)
 }
 
 fn split_by_account(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
     let mut parts = BTreeMap::<u64, Vec<PendingCreate>>::new();
     for pending in batch {
-        parts.entry(pending.create.new.account.get()).or_default().push(pending);
+        parts.entry(pending.input.new.account.get()).or_default().push(pending);
     }
     parts.into_values().collect()
 }
