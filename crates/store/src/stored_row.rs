@@ -1,5 +1,7 @@
 //! A row as both databases return it, so that each record is decoded in one place.
 
+use std::fmt::{self, Debug, Display, Formatter};
+
 use galley_domain::{
     id::{AccountId, TemplateId, WebhookId},
     rulebook::Category,
@@ -17,23 +19,35 @@ pub(crate) trait StoredValue:
 
 impl<T: rusqlite::types::FromSql + tokio_postgres::types::FromSqlOwned> StoredValue for T {}
 
-/// A column of a row.
-pub(crate) trait Column: Copy {
-    fn name(&self) -> &str;
+/// A column of a row, as each driver finds it.
+pub(crate) trait Column: Copy + Debug {
+    fn in_sqlite(&self) -> impl rusqlite::RowIndex;
 
-    /// Its index in a statement for SQLite, which finds it faster by the index than by the name.
-    fn index(&self) -> Option<usize> {
-        None
-    }
+    fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display;
 }
 
 impl Column for &str {
-    fn name(&self) -> &str {
-        self
+    fn in_sqlite(&self) -> impl rusqlite::RowIndex {
+        *self
+    }
+
+    fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display {
+        *self
     }
 }
 
-/// A column of the list with which a statement for SQLite begins.
+impl Column for usize {
+    fn in_sqlite(&self) -> impl rusqlite::RowIndex {
+        *self
+    }
+
+    fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display {
+        *self
+    }
+}
+
+/// A column of the list with which a statement for SQLite begins, which finds it faster by the index than
+/// by the name.
 #[derive(Clone, Copy)]
 pub(crate) struct ListedColumn {
     name: &'static str,
@@ -62,12 +76,18 @@ impl ListedColumn {
 }
 
 impl Column for ListedColumn {
-    fn name(&self) -> &str {
-        self.name
+    fn in_sqlite(&self) -> impl rusqlite::RowIndex {
+        self.index
     }
 
-    fn index(&self) -> Option<usize> {
-        Some(self.index)
+    fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display {
+        self.name
+    }
+}
+
+impl Debug for ListedColumn {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        Debug::fmt(self.name, out)
     }
 }
 
@@ -88,19 +108,29 @@ pub(crate) trait StoredRow {
     /// Reads a column without decoding it.
     fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError>;
 
-    /// Reads a column and decodes it. A value that no version of this program writes is an error.
+    /// Reads a text column without copying it; `None` if it is no text.
+    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError>;
+
+    /// The error for a value that no version of this program writes.
+    fn corrupt(&self, column: impl Column) -> StoreError;
+
+    /// Reads a column and decodes it.
     fn decoded<T, V: StoredValue>(
         &self,
         column: impl Column,
         decode: impl FnOnce(V) -> Option<T>,
-    ) -> Result<T, StoreError>;
+    ) -> Result<T, StoreError> {
+        decode(self.value(column)?).ok_or_else(|| self.corrupt(column))
+    }
 
     /// Decodes a text column without copying it.
     fn parsed<T>(
         &self,
         column: impl Column,
         parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, StoreError>;
+    ) -> Result<T, StoreError> {
+        self.text(column)?.and_then(parse).ok_or_else(|| self.corrupt(column))
+    }
 
     /// Decodes a column that may be NULL.
     fn optional<T, V: StoredValue>(
@@ -140,6 +170,11 @@ pub(crate) trait StoredRow {
 
     fn webhook_id(&self, column: impl Column) -> Result<WebhookId, StoreError> {
         self.decoded(column, |id: i64| WebhookId::new(u64::try_from(id).ok()?))
+    }
+
+    /// The first 16 bytes of a hash.
+    fn hash(&self, column: impl Column) -> Result<[u8; 16], StoreError> {
+        self.decoded(column, |bytes: Vec<u8>| bytes.try_into().ok())
     }
 
     fn category(&self, column: impl Column) -> Result<Category, StoreError> {
@@ -192,25 +227,17 @@ impl StoredRow for Row<'_> {
         }
     }
 
-    fn decoded<T, V: StoredValue>(
-        &self,
-        column: impl Column,
-        decode: impl FnOnce(V) -> Option<T>,
-    ) -> Result<T, StoreError> {
+    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
         match self {
-            Self::Sqlite(row) => row.decoded(column, decode),
-            Self::Postgres(row) => row.decoded(column, decode),
+            Self::Sqlite(row) => row.text(column),
+            Self::Postgres(row) => row.text(column),
         }
     }
 
-    fn parsed<T>(
-        &self,
-        column: impl Column,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, StoreError> {
+    fn corrupt(&self, column: impl Column) -> StoreError {
         match self {
-            Self::Sqlite(row) => row.parsed(column, parse),
-            Self::Postgres(row) => row.parsed(column, parse),
+            Self::Sqlite(row) => row.corrupt(column),
+            Self::Postgres(row) => row.corrupt(column),
         }
     }
 }

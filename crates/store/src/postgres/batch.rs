@@ -26,7 +26,6 @@ pub(super) use self::{
     statements::PreparedConnection,
 };
 use super::{
-    columns::{actor_key, key, millis},
     create_queue::{PendingCreate, Queue},
     errors,
     ids::{IdGenerator, ids_exhausted},
@@ -36,6 +35,7 @@ use crate::{
     CreateOutcome, IdempotencyRecord, StoreError, TraceContext,
     creates::{Create, Existing, KeyOwner},
     decisions::{limits::RateCounter, stored_bytes::version_bytes},
+    encoding::{actor_key, key, millis},
     engine::{Dialect, values},
     limits,
     template_rows::{created, new_values},

@@ -3,14 +3,12 @@
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
-use super::{
-    columns::{get, key, number, optional_timestamp, timestamp},
-    list,
-    pool::PgConnection,
-};
+use super::{list, pool::PgConnection};
 use crate::{
     ListQuery, StoreError,
+    encoding::key,
     lists::{IdRange, IndexState},
+    stored_row::StoredRow as _,
 };
 
 /// The state of an account in the search index.
@@ -23,11 +21,11 @@ pub(super) async fn load(
                      FROM account a LEFT JOIN search_progress p ON p.account_id = a.id WHERE a.id = $1";
     let rows = connection.query(statement, &[&key(account.get())]).await?;
     let Some(row) = rows.first() else { return Ok(IndexState::default()) };
-    let (newest, indexed) = (number(row, "last_seq")?, number(row, "indexed")?);
-    let next_event_at = optional_timestamp(row, "next_event_at")?;
+    let (newest, indexed) = (row.number("last_seq")?, row.number("indexed")?);
+    let next_event_at = row.optional_timestamp("next_event_at")?;
     // If retention has deleted the next event, the indexer is about to scan all templates.
     let is_gap = indexed < newest && next_event_at.is_none();
-    let scanned = get::<Option<i64>>(row, "scanned")?.or(is_gap.then_some(0));
+    let scanned = row.value::<Option<i64>>("scanned")?.or(is_gap.then_some(0));
     let unscanned_since = match scanned {
         Some(scanned) => first_unscanned(connection, account, scanned).await?,
         None => None,
@@ -44,5 +42,5 @@ async fn first_unscanned(
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
     let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
     let rows = list::from_buckets(connection, &ListQuery::new(account, 1), range, 1).await?;
-    rows.first().map(|row| timestamp(row, "updated_at")).transpose()
+    rows.first().map(|row| row.timestamp("updated_at")).transpose()
 }

@@ -7,20 +7,15 @@ use futures_util::future::try_join;
 use galley_domain::id::TemplateId;
 use tokio_postgres::{Row, types::ToSql};
 
-use super::{
-    columns::{key, number, template_id, without_nul},
-    index_state,
-    pool::PgConnection,
-    search::SearchQuery,
-    templates,
-};
+use super::{index_state, pool::PgConnection, search::SearchQuery, templates};
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
     Unindexed,
-    encoding::unique_key_hash,
+    encoding::{key, unique_key_hash, without_nul},
     lists::{
         IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder, bucket_on_postgres as bucket,
     },
+    stored_row::StoredRow as _,
 };
 
 /// Takes the templates of a list in its order, until it returns `false`.
@@ -210,7 +205,7 @@ async fn visit_rows(
         let mut without_content = Vec::new();
         for row in &rows {
             if !templates::has_content(row)? {
-                without_content.push(template_id(row, "id")?);
+                without_content.push(row.template_id("id")?);
             } else if !visit(templates::stored(row)?) {
                 return Ok(false);
             }
@@ -379,7 +374,7 @@ async fn count_hits(
     let (filters, search) = (Filters::new(query), search.text());
     let values = filters.followed_by(&[&max, &search, &max_hits]);
     let rows = connection.query(&statement, &values).await?;
-    rows.first().map_or(Ok(0), |row| number(row, 0))
+    rows.first().map_or(Ok(0), |row| row.number(0))
 }
 
 /// Counts with the account's index alone if there are no filters, else in the matching buckets.
@@ -406,5 +401,5 @@ async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Resul
         );
         connection.query(&statement, &filters.followed_by(&[&max])).await?
     };
-    rows.first().map_or(Ok(0), |row| number(row, 0))
+    rows.first().map_or(Ok(0), |row| row.number(0))
 }

@@ -7,15 +7,10 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{
-    address::PostgresAddress,
-    columns::{get, hash, number},
-    pool::PgPools,
-    schema,
-    tls::Tls,
-};
+use super::{address::PostgresAddress, pool::PgPools, schema, tls::Tls};
 use crate::{
     Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff, records::IntegrityCheck,
+    stored_row::StoredRow as _,
 };
 
 /// Number of idempotency records that one step of a sweep reads.
@@ -32,11 +27,11 @@ pub(super) async fn sweep_records(
     let select = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
     let connection = pools.acquire_slow().await?;
     let rows = connection.query(select, &[&&start[..], &STEP_RECORDS]).await?;
-    let last = rows.last().map(|row| hash(row, "key")).transpose()?;
+    let last = rows.last().map(|row| row.hash("key")).transpose()?;
     let mut expired: Vec<Vec<u8>> = Vec::new();
     for row in &rows {
-        if get::<i64>(row, "created_at")? <= idempotency_cutoff(at) {
-            expired.push(get(row, "key")?);
+        if row.value::<i64>("created_at")? <= idempotency_cutoff(at) {
+            expired.push(row.value("key")?);
         }
     }
     let removed = if expired.is_empty() {
@@ -77,7 +72,7 @@ impl Readiness {
         let rows = pools.acquire().await?.query(message, &[]).await?;
         if rows
             .first()
-            .map_or(Ok(false), |row| get::<String>(row, "read_only").map(|it| it == "on"))?
+            .map_or(Ok(false), |row| row.value::<String>("read_only").map(|it| it == "on"))?
         {
             return Err(StoreError::Unavailable(Arc::new(ReadOnlyServer)));
         }
@@ -99,13 +94,13 @@ pub(super) async fn check_integrity(
                     current_setting('synchronous_standby_names') AS standbys";
     let rows = client.query(settings, &[]).await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
-    let synchronous: String = get(row, "synchronous")?;
-    let fsync: String = get(row, "fsync")?;
-    let standbys: String = get(row, "standbys")?;
+    let synchronous: String = row.value("synchronous")?;
+    let fsync: String = row.value("fsync")?;
+    let standbys: String = row.value("standbys")?;
     let (known, found) = (schema::latest_version(), schema::version(&client).await?);
-    let page_checksums: String = get(row, "page_checksums")?;
+    let page_checksums: String = row.value("page_checksums")?;
     let mut findings = vec![
-        Finding::checked("PostgreSQL", get::<String>(row, "server")?, true),
+        Finding::checked("PostgreSQL", row.value::<String>("server")?, true),
         Finding::checked("schema", format!("version {found} of {known}"), found == known),
         commit_finding(&synchronous),
         Finding::checked("fsync", &*fsync, fsync == "on"),
@@ -117,7 +112,7 @@ pub(super) async fn check_integrity(
     }
     for check in checks {
         let rows = client.query(&check.statement, &[]).await?;
-        let count = rows.first().map_or(Ok(0), |row| number(row, 0))?;
+        let count = rows.first().map_or(Ok(0), |row| row.number(0))?;
         findings.push((check.finding)(count));
     }
     Ok(findings)

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::{
-    columns::{account_id, key, millis},
     pending::{self, Pending, drop_expired},
     pool::{PgPools, Values},
     transaction::{Transaction, transact},
@@ -17,7 +16,8 @@ use super::{
 use crate::{
     NewMessage, StoreError, StoredMessage,
     emulator::{MessageCounter, sent, stored_callback_data},
-    stored_row::Row,
+    encoding::{key, millis},
+    stored_row::{Row, StoredRow as _},
 };
 
 /// Maximum number of messages in one transaction.
@@ -131,7 +131,7 @@ async fn lock_counters(
                 WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE";
     let mut counters = BTreeMap::new();
     for row in &transaction.query(lock, &[&accounts]).await? {
-        counters.insert(account_id(row, "account_id")?, MessageCounter::read(&Row::Postgres(row))?);
+        counters.insert(row.account_id("account_id")?, MessageCounter::read(&Row::Postgres(row))?);
     }
     Ok(counters)
 }

@@ -3,13 +3,11 @@
 use galley_domain::id::AccountId;
 use tokio_postgres::GenericClient;
 
-use super::{
-    columns::{actor_key, key, millis},
-    pipeline::DeferredWrite,
-};
+use super::pipeline::DeferredWrite;
 use crate::{
     Actor, AuditKind, Author, StoreError,
     decisions::audit::{AuditedChange, migration, new_entry},
+    encoding::{actor_key, key, millis},
     engine::values,
 };
 

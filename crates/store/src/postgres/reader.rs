@@ -18,11 +18,10 @@ use tokio_postgres::Row;
 
 use super::{
     address::STATEMENT_TIMEOUT,
-    columns::{account_id, key, template_id},
     pool::{DeadlineExceeded, PgPools, SHARED_CONNECTIONS},
     templates,
 };
-use crate::{StoreError, StoredTemplate};
+use crate::{StoreError, StoredTemplate, encoding::key, stored_row::StoredRow as _};
 
 /// Maximum number of templates that one statement reads.
 const MAX_BATCH_IDS: usize = 256;
@@ -112,8 +111,8 @@ type DecodedRow = Result<(AccountId, Arc<StoredTemplate>), StoreError>;
 
 fn decode_rows(rows: &[Row]) -> Result<HashMap<TemplateId, DecodedRow>, StoreError> {
     let one = |row: &Row| {
-        let read = || Ok((account_id(row, "account_id")?, Arc::new(templates::stored(row)?)));
-        Ok((template_id(row, "id")?, read()))
+        let read = || Ok((row.account_id("account_id")?, Arc::new(templates::stored(row)?)));
+        Ok((row.template_id("id")?, read()))
     };
     rows.iter().map(one).collect()
 }

@@ -1,15 +1,14 @@
 //! Full-text search: queries of the index.
 
 use galley_domain::id::TemplateId;
+use tokio_postgres::Row;
 
-use super::{
-    columns::{get, optional, without_nul},
-    pool::PgConnection,
-};
+use super::pool::PgConnection;
 use crate::{
     ListQuery, StoreError,
-    encoding::account_prefix,
+    encoding::{account_prefix, without_nul},
     lists::{IdRange, filter_terms},
+    stored_row::StoredRow as _,
 };
 
 /// Scan steps before the GIN index is used: the number of templates to scan from the cursor on, and
@@ -93,8 +92,8 @@ impl SearchQuery {
         let (above, below) = range.bounds();
         let rows = connection.query(&statement, &[&self.0, &above, &below, &max_rows]).await?;
         let Some(row) = rows.first() else { return Ok(Scan { ids: Vec::new(), last: None }) };
-        let last = optional(row, "last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
-        Ok(Scan { ids: ids(get(row, "ids")?), last })
+        let last = row.optional("last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
+        Ok(Scan { ids: ids(row)?, last })
     }
 
     /// Queries the GIN index; `None` if there are too many hits.
@@ -116,8 +115,8 @@ impl SearchQuery {
         let rows =
             connection.query(&statement, &[&self.0, &above, &below, &wanted, &max_hits]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
-        let is_complete = get::<i64>(row, "hits")? <= MAX_INDEX_HITS;
-        Ok(if is_complete { Some(ids(get(row, "ids")?)) } else { None })
+        let is_complete = row.value::<i64>("hits")? <= MAX_INDEX_HITS;
+        Ok(if is_complete { Some(ids(row)?) } else { None })
     }
 
     /// Scans the templates until there are enough hits.
@@ -138,13 +137,14 @@ impl SearchQuery {
         let (above, below) = range.bounds();
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
         let rows = connection.query(&statement, &[&self.0, &above, &below, &wanted]).await?;
-        rows.first().map_or(Ok(Vec::new()), |row| Ok(ids(get(row, "ids")?)))
+        rows.first().map_or(Ok(Vec::new()), ids)
     }
 }
 
-fn ids(stored: Option<Vec<i64>>) -> Vec<TemplateId> {
+fn ids(row: &Row) -> Result<Vec<TemplateId>, StoreError> {
+    let stored: Option<Vec<i64>> = row.try_get("ids")?;
     let stored = stored.unwrap_or_default().into_iter();
-    stored.filter_map(|id| TemplateId::new(u64::try_from(id).ok()?)).collect()
+    Ok(stored.filter_map(|id| TemplateId::new(u64::try_from(id).ok()?)).collect())
 }
 
 /// A word quoted for a `tsvector` or `tsquery`.

@@ -7,14 +7,17 @@ use galley_domain::id::{AccountId, TemplateId};
 use tokio::sync::Semaphore;
 
 use super::{
-    columns::{account_id, get, key, number},
     index_state,
     pool::{PgPools, Values},
     search::quoted,
     templates,
     transaction::{Transaction, transact},
 };
-use crate::{IndexProgress, IndexStep, StoreError, StoredTemplate, encoding::index_terms};
+use crate::{
+    IndexProgress, IndexStep, StoreError, StoredTemplate,
+    encoding::{index_terms, key},
+    stored_row::StoredRow as _,
+};
 
 /// Number of events or templates that one step indexes.
 const STEP_ROWS: i64 = 256;
@@ -68,7 +71,7 @@ pub(super) async fn update_index(
         )
         .await?;
     for row in &behind {
-        let account = account_id(row, 0)?;
+        let account = row.account_id(0)?;
         if let Some(seen) = index_account(transaction, account).await? {
             return Ok(IndexProgress { processed: seen, has_more: true });
         }
@@ -106,7 +109,7 @@ async fn index_account(
     let lock = "SELECT p.indexed, p.scanned, a.last_seq FROM search_progress p JOIN account a ON \
                 a.id = p.account_id WHERE p.account_id = $1 FOR UPDATE OF p SKIP LOCKED";
     let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
-    let (from, scanned): (i64, Option<i64>) = (get(&row, "indexed")?, get(&row, "scanned")?);
+    let (from, scanned): (i64, Option<i64>) = (row.value("indexed")?, row.value("scanned")?);
     if let Some(scanned) = scanned {
         return rebuild(transaction, account, scanned).await.map(Some);
     }
@@ -117,11 +120,11 @@ async fn index_account(
             &[&account_key, &from, &(from + STEP_ROWS)],
         )
         .await?;
-    let first: Option<i64> = events.first().map(|row| get(row, "seq")).transpose()?;
+    let first: Option<i64> = events.first().map(|row| row.value("seq")).transpose()?;
     let Some(last) = events.last() else {
         // Either another instance has indexed the events, or retention has deleted them before
         // they were indexed.
-        let is_behind = get::<i64>(&row, "last_seq")? > from;
+        let is_behind = row.value::<i64>("last_seq")? > from;
         return if is_behind {
             begin_rebuild(transaction, account).await.map(Some)
         } else {
@@ -131,11 +134,11 @@ async fn index_account(
     if first != Some(from + 1) {
         return begin_rebuild(transaction, account).await.map(Some);
     }
-    let to: i64 = get(last, "seq")?;
+    let to: i64 = last.value("seq")?;
     let mut ids = HashSet::new();
     for row in &events {
         // Some events have no template.
-        ids.extend(TemplateId::new(number(row, "template_id")?));
+        ids.extend(TemplateId::new(row.number("template_id")?));
     }
     write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
     let update = "UPDATE search_progress SET indexed = $2 WHERE account_id = $1";
@@ -165,7 +168,7 @@ async fn rebuild(
         )
         .await?;
     let ids: Result<Vec<TemplateId>, StoreError> =
-        rows.iter().map(|row| super::columns::template_id(row, 0)).collect();
+        rows.iter().map(|row| row.template_id(0)).collect();
     let ids = ids?;
     write_entries(transaction, account, &ids).await?;
     let scanned = ids.last().map(|id| key(id.get()));

@@ -1,11 +1,8 @@
 //! Reads what the metrics report of PostgreSQL alone: the lag of the search index, and the size of the
 //! database.
 
-use super::{
-    columns::{get, number, optional_timestamp},
-    pool::PgConnection,
-};
-use crate::{SearchStatistics, StoreError, statistics::IndexBacklog};
+use super::pool::PgConnection;
+use crate::{SearchStatistics, StoreError, statistics::IndexBacklog, stored_row::StoredRow as _};
 
 /// How far the search index is behind the accounts.
 pub(super) async fn search(connection: &PgConnection) -> Result<SearchStatistics, StoreError> {
@@ -17,10 +14,10 @@ pub(super) async fn search(connection: &PgConnection) -> Result<SearchStatistics
     let mut total = SearchStatistics::default();
     for row in connection.query(statement, &[]).await? {
         total.add(&IndexBacklog {
-            newest: number(&row, "last_seq")?,
-            indexed: number(&row, "indexed")?,
-            is_scanning: get(&row, "is_scanning")?,
-            next_event_at: optional_timestamp(&row, "next_event_at")?,
+            newest: row.number("last_seq")?,
+            indexed: row.number("indexed")?,
+            is_scanning: row.value("is_scanning")?,
+            next_event_at: row.optional_timestamp("next_event_at")?,
         });
     }
     Ok(total)
@@ -28,5 +25,5 @@ pub(super) async fn search(connection: &PgConnection) -> Result<SearchStatistics
 
 pub(super) async fn database_size(connection: &PgConnection) -> Result<u64, StoreError> {
     let rows = connection.query("SELECT pg_database_size(current_database())", &[]).await?;
-    rows.first().map_or(Ok(0), |row| number(row, 0))
+    rows.first().map_or(Ok(0), |row| row.number(0))
 }

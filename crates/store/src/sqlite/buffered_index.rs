@@ -20,8 +20,7 @@ use rusqlite::{Connection, Row, params};
 
 pub(super) use self::buffer::Changes;
 use self::buffer::{Buffer, Progress};
-use super::columns::{key, number, template_id};
-use crate::StoreError;
+use crate::{StoreError, encoding::key, stored_row::StoredRow as _};
 
 /// Number of entries in memory that starts a merge. With more, more of them fall on one page; with
 /// fewer, less has to be read when the store is opened. Debug builds have fewer, so that tests with
@@ -131,7 +130,7 @@ impl Lookup<'_> {
         }
         let mut query = connection.prepare_cached(sql.find_newer)?;
         let mut rows = query.query(params![key(self.highest_id), self.hash])?;
-        rows.next()?.map(|row| template_id(row, 0)).transpose()
+        rows.next()?.map(|row| row.template_id(0)).transpose()
     }
 
     /// The row that has the hash, among those that this process knows.
@@ -143,7 +142,7 @@ impl Lookup<'_> {
         }
         let mut query = connection.prepare_cached(self.index.sql.find)?;
         let mut rows = query.query([self.hash])?;
-        let Some(id) = rows.next()?.map(|row| template_id(row, 0)).transpose()? else {
+        let Some(id) = rows.next()?.map(|row| row.template_id(0)).transpose()? else {
             return Ok(None);
         };
         Ok(self.check(connection, id)?.then_some(id))
@@ -243,7 +242,7 @@ impl BufferedIndex {
         let mut rows = query.query([key(progress.merged_id)])?;
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
-            entries.push((template_id(row, 0)?, row.get(1)?));
+            entries.push((row.template_id(0)?, row.get(1)?));
         }
         *self.write() = Buffer::load(progress, entries);
         self.start_merge();
@@ -261,8 +260,8 @@ impl BufferedIndex {
 
 fn read_progress(row: &Row<'_>) -> Result<Progress, StoreError> {
     let merging = match row.get::<_, Option<Hash>>(2)? {
-        Some(merged_hash) => Some((number(row, 1)?, merged_hash)),
+        Some(merged_hash) => Some((row.number(1)?, merged_hash)),
         None => None,
     };
-    Ok(Progress { merged_id: number(row, 0)?, merging })
+    Ok(Progress { merged_id: row.number(0)?, merging })
 }

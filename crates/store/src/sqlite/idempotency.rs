@@ -4,12 +4,13 @@ use galley_domain::id::TemplateId;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{
-    buffered_index::Hash,
-    columns::{key, template_id},
-    writer::Batch,
+use super::{buffered_index::Hash, writer::Batch};
+use crate::{
+    IdempotencyRecord, StoreError,
+    encoding::{idempotency_cutoff, key},
+    stored_row::StoredRow as _,
+    templates,
 };
-use crate::{IdempotencyRecord, StoreError, encoding::idempotency_cutoff, templates};
 
 /// Maximum number of records and of keys that one step of retention reads.
 const SCAN_ROWS: i64 = 2_000;
@@ -66,7 +67,7 @@ impl Expired {
         let mut rows = query.query([SCAN_ROWS])?;
         while let Some(row) = rows.next()? {
             if row.get::<_, i64>(1)? <= cutoff {
-                expired.records.push(template_id(row, 0)?);
+                expired.records.push(row.template_id(0)?);
             }
         }
         let mut query = connection.prepare_cached(
@@ -77,7 +78,7 @@ impl Expired {
         let mut rows = query.query(params![after.unwrap_or_default(), SCAN_ROWS])?;
         let mut scanned = 0;
         while let Some(row) = rows.next()? {
-            let (id, key) = (template_id(row, 0)?, row.get(1)?);
+            let (id, key) = (row.template_id(0)?, row.get(1)?);
             match row.get::<_, Option<i64>>(2)? {
                 Some(created_at) if created_at > cutoff => {}
                 // Found here, too, because an older record may have been created with a wrong clock

@@ -4,13 +4,12 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{
-    columns::{key, timestamp},
-    list,
-};
+use super::list;
 use crate::{
     ListQuery, StoreError,
+    encoding::key,
     lists::{IdRange, IndexState},
+    stored_row::StoredRow as _,
 };
 
 /// The state of an account in the search index; `None` for an index that is not built.
@@ -34,7 +33,7 @@ pub(super) fn load(
     if indexed < newest {
         next_event_at = store
             .prepare_cached("SELECT at FROM event WHERE account_id = ?1 AND seq = ?2")?
-            .query_row([account_key, indexed + 1], |row| Ok(timestamp(row, 0)))
+            .query_row([account_key, indexed + 1], |row| Ok(row.timestamp(0)))
             .optional()?
             .transpose()?;
         if next_event_at.is_none() {
@@ -79,6 +78,6 @@ fn first_unscanned(
     let Some(id) = first.first() else { return Ok(None) };
     store
         .prepare_cached("SELECT updated_at FROM template WHERE id = ?1")?
-        .query_row([key(id.get())], |row| Ok(timestamp(row, 0)))?
+        .query_row([key(id.get())], |row| Ok(row.timestamp(0)))?
         .map(Some)
 }

@@ -14,14 +14,14 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::{
     buffered_index::{BufferedIndex, Lookup},
-    columns::{key, template_id},
     index_state, search, templates, translations,
 };
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::unique_key_hash,
+    encoding::{key, unique_key_hash},
     lists::{IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder},
     records::matches_any,
+    stored_row::StoredRow as _,
 };
 
 /// Number of search results read at once when counting.
@@ -333,7 +333,7 @@ fn awaiting_review(
     let mut ids = Vec::new();
     while let Some(row) = rows.next()?.filter(|_| ids.len() < wanted) {
         if listing.includes_bucket(&row.get::<_, String>(1)?) {
-            ids.push(template_id(row, 0)?);
+            ids.push(row.template_id(0)?);
         }
     }
     Ok(ids)
@@ -368,7 +368,7 @@ pub(super) fn nearest(
         let mut rows = query
             .query(params![account, bucket, below, above, limit, is_set, from, before, phones])?;
         while let Some(row) = rows.next()? {
-            ids.push(template_id(row, 0)?);
+            ids.push(row.template_id(0)?);
         }
         range.sort(&mut ids);
         ids.truncate(wanted);

@@ -5,10 +5,8 @@ use rusqlite::{Connection, params};
 use crate::{
     NewMessage, StoreError, StoredMessage,
     emulator::{MessageCounter, sent, stored_callback_data},
-    sqlite::{
-        columns::{key, millis},
-        writer::Batch,
-    },
+    encoding::{key, millis},
+    sqlite::writer::Batch,
     stored_row::Row,
 };
 

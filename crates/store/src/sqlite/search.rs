@@ -7,11 +7,11 @@
 use galley_domain::id::TemplateId;
 use rusqlite::{Connection, params};
 
-use super::columns::{column, key};
 use crate::{
     ListQuery, StoreError,
-    encoding::account_prefix,
+    encoding::{account_prefix, key},
     lists::{IdRange, filter_terms, is_short, max_expansion},
+    stored_row::StoredRow as _,
 };
 
 /// The version of the index layout and of the terms in it. A file with another version is rebuilt
@@ -89,7 +89,7 @@ impl Query {
         let mut rows = query.query(params![self.0, newer_than, older_than, limit])?;
         let mut ids = Vec::new();
         while let Some(row) = rows.next()? {
-            ids.push(column(row, 0, |rowid: i64| template_at(u64::try_from(rowid).ok()?))?);
+            ids.push(row.decoded(0, |rowid: i64| template_at(u64::try_from(rowid).ok()?))?);
         }
         Ok(ids)
     }

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{
-    columns::{key, number, template_id},
-    index_state, search, templates,
+use super::{index_state, search, templates};
+use crate::{
+    IndexProgress, IndexStep, StoreError,
+    encoding::{index_terms, key},
+    stored_row::StoredRow as _,
 };
-use crate::{IndexProgress, IndexStep, StoreError, encoding::index_terms};
 
 /// Number of templates or events that one run reads: few enough to be brief.
 const BATCH_SIZE: usize = 256;
@@ -186,8 +187,8 @@ impl IndexBatch<'_> {
         let mut rows = templates.query(params![from, limit])?;
         let (mut count, mut last) = (0, None);
         while let Some(row) = rows.next()? {
-            let id = template_id(row, "id")?;
-            self.index_template(AccountId::new(number(row, "account_id")?), id)?;
+            let id = row.template_id("id")?;
+            self.index_template(AccountId::new(row.number("account_id")?), id)?;
             (count, last) = (count + 1, Some(key(id.get())));
         }
         self.index
@@ -253,7 +254,7 @@ impl IndexBatch<'_> {
         let mut indexed = HashSet::new();
         while let Some(row) = rows.next()? {
             // Some events are not about a template.
-            let id = TemplateId::new(number(row, "template_id")?);
+            let id = TemplateId::new(row.number("template_id")?);
             if let Some(id) = id.filter(|id| indexed.insert(*id)) {
                 self.index_template(AccountId::new(u64::try_from(account).unwrap_or(0)), id)?;
             }

@@ -4,11 +4,11 @@ use std::{collections::HashMap, path::Path};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{
-    columns::{number, timestamp},
-    store_files::SEARCH_INDEX_SUFFIX,
+use super::store_files::SEARCH_INDEX_SUFFIX;
+use crate::{
+    SearchStatistics, StoreError, partial_file::with_suffix, statistics::IndexBacklog,
+    stored_row::StoredRow as _,
 };
-use crate::{SearchStatistics, StoreError, partial_file::with_suffix, statistics::IndexBacklog};
 
 /// How far the search index is behind the accounts. `index` is the index, if it is built.
 pub(super) fn search(
@@ -28,13 +28,13 @@ pub(super) fn search(
         let (id, last_seq): (i64, i64) = (row.get("id")?, row.get("last_seq")?);
         let seq = indexed.get(&id).copied().unwrap_or(0);
         let next_event_at = if seq < last_seq {
-            let read = next_event.query_row([id, seq + 1], |row| Ok(timestamp(row, 0))).optional();
+            let read = next_event.query_row([id, seq + 1], |row| Ok(row.timestamp(0))).optional();
             read?.transpose()?
         } else {
             None
         };
         total.add(&IndexBacklog {
-            newest: number(row, "last_seq")?,
+            newest: row.number("last_seq")?,
             indexed: u64::try_from(seq).unwrap_or(0),
             is_scanning,
             next_event_at,

@@ -3,9 +3,10 @@
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, params};
 
-use super::{buffered_index::Hash, columns::key};
+use super::buffered_index::Hash;
 use crate::{
-    NameConflict, StoreError, StoredTemplate, creates::KeyOwner, engine::Dialect, templates,
+    NameConflict, StoreError, StoredTemplate, creates::KeyOwner, encoding::key, engine::Dialect,
+    templates,
 };
 
 /// The conflict with the template that the index of names has for the unique key, if it still holds

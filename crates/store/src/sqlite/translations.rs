@@ -3,8 +3,7 @@
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, params};
 
-use super::columns::{key, template_id};
-use crate::{StoreError, TranslationGroup};
+use crate::{StoreError, TranslationGroup, encoding::key, stored_row::StoredRow as _};
 
 /// The ids of a group's templates, oldest first.
 pub(super) fn ids(
@@ -19,7 +18,7 @@ pub(super) fn ids(
     let mut rows = query.query(params![group.0, key(account.get())])?;
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {
-        ids.push(template_id(row, 0)?);
+        ids.push(row.template_id(0)?);
     }
     Ok(ids)
 }

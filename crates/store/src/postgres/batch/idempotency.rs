@@ -6,11 +6,8 @@ use super::CreatedRow;
 use crate::{
     StoreError,
     creates::Create,
-    postgres::{
-        columns::{key, millis},
-        create_queue::PendingCreate,
-        pool::PgConnection,
-    },
+    encoding::{key, millis},
+    postgres::{create_queue::PendingCreate, pool::PgConnection},
 };
 
 /// Idempotency records, one vector for each column.

@@ -14,9 +14,8 @@ use crate::{
         limits::{RemainingQuota, last_hour},
         stored_bytes::StoredBytes,
     },
-    encoding::idempotency_cutoff,
+    encoding::{idempotency_cutoff, key},
     postgres::{
-        columns::{account_id, category, get, hash, key, number},
         create_queue::PendingCreate,
         errors,
         pool::{CopySink, PgConnection, Values},
@@ -119,11 +118,11 @@ pub(super) async fn begin(
     started?;
     let mut accounts = BatchAccounts::new();
     for row in &locked.map_err(account_locked)? {
-        let limit: Option<i32> = get(row, "template_limit")?;
+        let limit: Option<i32> = row.value("template_limit")?;
         if precheck == Precheck::Optimistic && limit.is_some() {
             return Err(limited_account());
         }
-        let (last_seq, last_template) = (number(row, "last_seq")?, number(row, "last_template")?);
+        let (last_seq, last_template) = (row.number("last_seq")?, row.number("last_template")?);
         let locked = BatchAccount {
             last_seq,
             last_template,
@@ -131,13 +130,13 @@ pub(super) async fn begin(
             stored_bytes: StoredBytes::read(row)?,
             has_new_events: false,
         };
-        accounts.insert(account_id(row, "id")?, locked);
+        accounts.insert(row.account_id("id")?, locked);
     }
     // Check in the order of sending: the first error is the cause of all later ones.
     let (owners, quotas) = (owners?, quotas?);
     let existing = ExistingState::decode(&owners, &records?, &groups?, first)?;
     for row in &quotas {
-        if let Some(account) = accounts.get_mut(&account_id(row, "id")?) {
+        if let Some(account) = accounts.get_mut(&row.account_id("id")?) {
             account.quota = remaining_quota(row)?;
         }
     }
@@ -165,7 +164,7 @@ pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
 /// Decodes a row of the quotas; `None` if the account has no limits.
 fn remaining_quota(row: &Row) -> Result<Option<RemainingQuota>, StoreError> {
     let Some(limits) = row.account_limits()? else { return Ok(None) };
-    Ok(Some(RemainingQuota::new(limits, get(row, "this_hour")?, get(row, "templates")?)))
+    Ok(Some(RemainingQuota::new(limits, row.value("this_hour")?, row.value("templates")?)))
 }
 
 async fn rows_if(
@@ -188,18 +187,18 @@ impl ExistingState {
         let oldest = idempotency_cutoff(at);
         let mut existing = Self::default();
         for row in owners {
-            existing.key_owners.insert(hash(row, "unique_key")?, KeyOwner::read(row)?);
+            existing.key_owners.insert(row.hash("unique_key")?, KeyOwner::read(row)?);
         }
         for row in records {
-            let created_at: i64 = get(row, "created_at")?;
+            let created_at: i64 = row.value("created_at")?;
             if created_at > oldest {
-                existing.records.insert(hash(row, "key")?, templates::record(row)?);
+                existing.records.insert(row.hash("key")?, templates::record(row)?);
             }
         }
         for row in groups {
             existing
                 .group_categories
-                .insert(hash(row, "translation_group")?, category(row, "category")?);
+                .insert(row.hash("translation_group")?, row.category("category")?);
         }
         Ok(existing)
     }
