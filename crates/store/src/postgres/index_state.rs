@@ -41,6 +41,6 @@ async fn first_unscanned(
 ) -> Result<Option<Timestamp>, StoreError> {
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
     let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
-    let rows = list::from_buckets(connection, &ListQuery::new(account, 1), range, 1).await?;
+    let rows = list::nearest(connection, &ListQuery::new(account, 1), range, 1).await?;
     rows.first().map(|row| row.timestamp("updated_at")).transpose()
 }

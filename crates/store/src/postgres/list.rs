@@ -5,13 +5,14 @@
 
 use futures_util::future::try_join;
 use galley_domain::id::TemplateId;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
-use super::{index_state, pool::PgConnection, search::SearchQuery, templates};
+use super::{index_state, pipeline::bound, pool::PgConnection, search::SearchQuery, templates};
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
     Unindexed,
     encoding::{key, unique_key_hash, without_nul},
+    engine::{Value, values},
     lists::{
         IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder, bucket_on_postgres as bucket,
     },
@@ -73,52 +74,25 @@ fn filters(query: &ListQuery) -> String {
     format!("{review} AND {} AND {FILTERS}", query.row_condition())
 }
 
-/// The account and the filters of a list, as the first seven parameters of a statement.
-struct Filters {
-    account: i64,
-    statuses: Vec<&'static str>,
-    categories: Vec<&'static str>,
-    languages: Vec<String>,
-    phones: Vec<String>,
-    updated_from: i64,
-    updated_before: i64,
-}
-
-impl Filters {
-    fn new(query: &ListQuery) -> Self {
-        let (updated_from, updated_before) = query.updated_range();
-        let without_nul = |values: &[String]| -> Vec<String> {
-            values.iter().map(|it| without_nul(it).into_owned()).collect()
-        };
-        Self {
-            account: key(query.account.get()),
-            phones: without_nul(&query.phones),
-            updated_from,
-            updated_before,
-            statuses: query.statuses.iter().map(|it| it.as_str()).collect(),
-            categories: query.categories.iter().map(|it| it.as_str()).collect(),
-            languages: without_nul(&query.languages),
-        }
-    }
-
-    /// Whether every bucket matches.
-    fn are_empty(&self) -> bool {
-        self.statuses.is_empty() && self.categories.is_empty() && self.languages.is_empty()
-    }
-
-    /// All parameters of a statement; `others` are those after the filters.
-    fn followed_by<'a>(&'a self, others: &[&'a (dyn ToSql + Sync)]) -> Vec<&'a (dyn ToSql + Sync)> {
-        let filters: [&'a (dyn ToSql + Sync); 7] = [
-            &self.account,
-            &self.statuses,
-            &self.categories,
-            &self.languages,
-            &self.phones,
-            &self.updated_from,
-            &self.updated_before,
-        ];
-        [&filters, others].concat()
-    }
+/// Runs a statement whose first seven parameters are the account and the filters of the list.
+async fn select<const N: usize>(
+    connection: &PgConnection,
+    query: &ListQuery,
+    statement: &str,
+    others: [Value<'_>; N],
+) -> Result<Vec<Row>, StoreError> {
+    let (updated_from, updated_before) = query.updated_range();
+    let mut values = Vec::from(values![
+        query.account,
+        query.statuses.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+        query.categories.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+        Value::Texts(query.languages.iter().map(|it| without_nul(it)).collect()),
+        Value::Texts(query.phones.iter().map(|it| without_nul(it)).collect()),
+        updated_from,
+        updated_before,
+    ]);
+    values.extend(others);
+    connection.query(statement, &bound(&values)).await
 }
 
 /// The filters of a list within a bucket.
@@ -176,17 +150,13 @@ async fn find(
     wanted: usize,
     visit: Visit<'_>,
 ) -> Result<(), StoreError> {
-    if query.name.is_some() {
-        let rows = by_name(connection, query, range).await?;
+    if let Some(name) = &query.name {
+        let rows = by_name(connection, query, name, range).await?;
         let mut visit = |template| !query.matches_words(&template) || visit(template);
         return visit_rows(connection, query, range, rows, &mut visit).await.map(drop);
     }
     if query.words.is_empty() {
-        let rows = if query.awaiting_review {
-            awaiting_review(connection, query, range, wanted).await?
-        } else {
-            from_buckets(connection, query, range, wanted).await?
-        };
+        let rows = nearest(connection, query, range, wanted).await?;
         return visit_rows(connection, query, range, rows, visit).await.map(drop);
     }
     by_words(connection, query, range, wanted, visit).await
@@ -222,68 +192,50 @@ async fn visit_rows(
 async fn by_name(
     connection: &PgConnection,
     query: &ListQuery,
+    name: &NameFilter,
     range: IdRange,
 ) -> Result<Vec<Row>, StoreError> {
-    let (column, hash) = match &query.name {
-        Some(NameFilter::UniqueKey(unique_key)) => ("unique_key", unique_key_hash(unique_key)),
-        Some(NameFilter::TranslationGroup(group)) => ("translation_group", group.0),
-        None => return Ok(Vec::new()),
+    let (column, hash) = match name {
+        NameFilter::UniqueKey(unique_key) => ("unique_key", unique_key_hash(unique_key)),
+        NameFilter::TranslationGroup(group) => ("translation_group", group.0),
+    };
+    let condition = format!("{column} = $8 AND id > $9 AND id < $10");
+    let (above, below) = range.bounds();
+    matching(connection, query, range, &condition, values![hash, above, below]).await
+}
+
+/// The first templates in the range: the nearest ids in each matching bucket, merged, or those that
+/// await review. There are few of these: they have an index of their own, and filters read their rows.
+pub(super) async fn nearest(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+    wanted: usize,
+) -> Result<Vec<Row>, StoreError> {
+    let order = range.order();
+    let (buckets, ids) = if query.awaiting_review {
+        let filters = filters(query);
+        let ids = format!(
+            "SELECT id FROM template WHERE account_id = $1 AND unique_key IS NOT NULL AND {filters} \
+             AND id > $8 AND id < $9 ORDER BY id {order} LIMIT $10"
+        );
+        ("", ids)
+    } else {
+        let filters = row_filters(query);
+        let ids = format!(
+            "SELECT near.id FROM bucket CROSS JOIN LATERAL (SELECT id FROM template WHERE \
+             account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL AND id > $8 AND \
+             id < $9 AND {filters} ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL \
+             AND {BUCKET_FILTERS} ORDER BY near.id {order} LIMIT $10"
+        );
+        (BUCKETS, ids)
     };
     let statement = format!(
-        "SELECT {} FROM template WHERE {column} = $8 AND {OWNED} AND unique_key IS NOT NULL \
-         AND {} AND id > $9 AND id < $10 ORDER BY id {}",
-        templates::page_columns(range.order()),
-        filters(query),
-        range.order()
+        "{buckets} SELECT {} FROM template WHERE id = ANY(ARRAY({ids})) ORDER BY id {order}",
+        templates::page_columns(order)
     );
     let (above, below) = range.bounds();
-    let filters = Filters::new(query);
-    connection.query(&statement, &filters.followed_by(&[&&hash[..], &above, &below])).await
-}
-
-/// The nearest ids in each matching bucket, merged.
-pub(super) async fn from_buckets(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-) -> Result<Vec<Row>, StoreError> {
-    let order = range.order();
-    let statement = format!(
-        "{BUCKETS} SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT near.id FROM bucket \
-         CROSS JOIN LATERAL (SELECT id FROM template WHERE account_id = $1 AND \
-         {BUCKET} = bucket.name AND unique_key IS NOT NULL AND id > $8 AND id < $9 AND {} \
-         ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} \
-         ORDER BY near.id {order} LIMIT $10)) ORDER BY id {order}",
-        templates::page_columns(order),
-        row_filters(query)
-    );
-    let (above, below) = range.bounds();
-    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-    let filters = Filters::new(query);
-    connection.query(&statement, &filters.followed_by(&[&above, &below, &wanted])).await
-}
-
-/// The first templates in the range that await review. There are few: they have an index of their
-/// own, and filters read their rows.
-async fn awaiting_review(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-) -> Result<Vec<Row>, StoreError> {
-    let order = range.order();
-    let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY(ARRAY(SELECT id FROM template WHERE \
-         account_id = $1 AND unique_key IS NOT NULL AND {} AND id > $8 AND id < $9 ORDER BY id {order} \
-         LIMIT $10)) ORDER BY id {order}",
-        templates::page_columns(order),
-        filters(query)
-    );
-    let (above, below) = range.bounds();
-    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-    let filters = Filters::new(query);
-    connection.query(&statement, &filters.followed_by(&[&above, &below, &wanted])).await
+    select(connection, query, &statement, values![above, below, Value::size(wanted)]).await
 }
 
 /// The search index finds candidates; their rows are checked against the filters.
@@ -316,16 +268,25 @@ async fn fetch(
     range: IdRange,
     ids: &[TemplateId],
 ) -> Result<Vec<Row>, StoreError> {
-    let statement = format!(
-        "SELECT {} FROM template WHERE id = ANY($8) AND {OWNED} AND unique_key IS NOT NULL \
-         AND {} ORDER BY id {}",
-        templates::page_columns(range.order()),
-        filters(query),
-        range.order()
-    );
     let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    let filters = Filters::new(query);
-    connection.query(&statement, &filters.followed_by(&[&ids])).await
+    matching(connection, query, range, "id = ANY($8)", values![ids]).await
+}
+
+/// The rows that the condition finds and that match the list query, in list order.
+async fn matching<const N: usize>(
+    connection: &PgConnection,
+    query: &ListQuery,
+    range: IdRange,
+    condition: &str,
+    values: [Value<'_>; N],
+) -> Result<Vec<Row>, StoreError> {
+    let (order, filters) = (range.order(), filters(query));
+    let statement = format!(
+        "SELECT {} FROM template WHERE {condition} AND {OWNED} AND unique_key IS NOT NULL \
+         AND {filters} ORDER BY id {order}",
+        templates::page_columns(order)
+    );
+    select(connection, query, &statement, values).await
 }
 
 /// Counts the templates of a list, up to the maximum.
@@ -368,30 +329,25 @@ async fn count_hits(
          LIMIT $8) AS counted",
         filters(query)
     );
-    let max = key(MAX_SEARCH_COUNT);
     // Some hits may be deleted since they were indexed, but not half of them.
-    let (search, max_hits) = (SearchQuery::new(query), key(2 * MAX_SEARCH_COUNT));
-    let (filters, search) = (Filters::new(query), search.text());
-    let values = filters.followed_by(&[&max, &search, &max_hits]);
-    let rows = connection.query(&statement, &values).await?;
+    let search = SearchQuery::new(query);
+    let values = values![MAX_SEARCH_COUNT, search.text(), 2 * MAX_SEARCH_COUNT];
+    let rows = select(connection, query, &statement, values).await?;
     rows.first().map_or(Ok(0), |row| row.number(0))
 }
 
 /// Counts with the account's index alone if there are no filters, else in the matching buckets.
 async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
-    let (filters, max) = (Filters::new(query), key(MAX_LIST_COUNT));
+    let has_bucket_filters =
+        !(query.statuses.is_empty() && query.categories.is_empty() && query.languages.is_empty());
     let rows = if query.awaiting_review {
         let statement = format!(
             "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT \
              NULL AND {} LIMIT $8) AS counted",
-            self::filters(query)
+            filters(query)
         );
-        connection.query(&statement, &filters.followed_by(&[&max])).await?
-    } else if filters.are_empty() && !query.has_row_filters() {
-        let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-                         unique_key IS NOT NULL LIMIT $2) AS counted";
-        connection.query(statement, &[&filters.account, &max]).await?
-    } else {
+        select(connection, query, &statement, values![MAX_LIST_COUNT]).await?
+    } else if has_bucket_filters || query.has_row_filters() {
         let statement = format!(
             "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
              FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL \
@@ -399,7 +355,11 @@ async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Resul
              AS counted",
             row_filters(query)
         );
-        connection.query(&statement, &filters.followed_by(&[&max])).await?
+        select(connection, query, &statement, values![MAX_LIST_COUNT]).await?
+    } else {
+        let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
+                         unique_key IS NOT NULL LIMIT $2) AS counted";
+        connection.query(statement, &bound(&values![query.account, MAX_LIST_COUNT])).await?
     };
     rows.first().map_or(Ok(0), |row| row.number(0))
 }
