@@ -28,7 +28,6 @@ mod statistics;
 pub(crate) mod store_files;
 mod template_cache;
 mod templates;
-mod translations;
 mod write_health;
 mod writer;
 

@@ -61,8 +61,8 @@ impl BufferedIndexes {
 
 /// The SQL of one index.
 struct Statements {
-    progress: &'static str,
-    set_progress: &'static str,
+    /// Its name in the table of the progress of merges.
+    name: &'static str,
     /// The rows after an id, with their hashes; deleted rows have none.
     newer_rows: &'static str,
     /// A row after an id that has the hash.
@@ -75,10 +75,7 @@ struct Statements {
 }
 
 const NAMES: Statements = Statements {
-    progress: "SELECT merged_id, merging_id, merged_hash FROM buffered_index \
-               WHERE name = 'template_name'",
-    set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
-                   WHERE name = 'template_name'",
+    name: "template_name",
     newer_rows: "SELECT id, unique_key FROM template WHERE id > ?1",
     find_newer: "SELECT id FROM template WHERE id > ?1 AND unique_key = ?2",
     check: "SELECT 1 FROM template WHERE id = ?1 AND unique_key = ?2",
@@ -88,10 +85,7 @@ const NAMES: Statements = Statements {
 };
 
 const IDEMPOTENCY_KEYS: Statements = Statements {
-    progress: "SELECT merged_id, merging_id, merged_hash FROM buffered_index \
-               WHERE name = 'idempotency_key'",
-    set_progress: "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, merged_hash = ?3 \
-                   WHERE name = 'idempotency_key'",
+    name: "idempotency_key",
     newer_rows: "SELECT template_id, key FROM idempotency WHERE template_id > ?1",
     find_newer: "SELECT template_id FROM idempotency WHERE template_id > ?1 AND key = ?2",
     check: "SELECT 1 FROM idempotency WHERE template_id = ?1 AND key = ?2",
@@ -207,10 +201,13 @@ impl BufferedIndex {
         }
         let Progress { merged_id, merging } = step.progress;
         let (merging_id, merged_hash) = merging.unzip();
-        connection.prepare_cached(self.sql.set_progress)?.execute(params![
+        let set_progress = "UPDATE buffered_index SET merged_id = ?1, merging_id = ?2, \
+                            merged_hash = ?3 WHERE name = ?4";
+        connection.prepare_cached(set_progress)?.execute(params![
             key(merged_id),
             merging_id.map(key),
-            merged_hash
+            merged_hash,
+            self.sql.name
         ])?;
         Ok(())
     }
@@ -234,16 +231,15 @@ impl BufferedIndex {
         // Both queries see the same state, also outside of the writer's transaction.
         let _snapshot =
             connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
-        let mut query = connection.prepare(self.sql.progress)?;
-        let mut rows = query.query([])?;
-        let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-        let progress = read_progress(row)?;
+        let progress = connection
+            .prepare(
+                "SELECT merged_id, merging_id, merged_hash FROM buffered_index WHERE name = ?1",
+            )?
+            .query_row([self.sql.name], |row| Ok(read_progress(row)))??;
         let mut query = connection.prepare(self.sql.newer_rows)?;
-        let mut rows = query.query([key(progress.merged_id)])?;
-        let mut entries = Vec::new();
-        while let Some(row) = rows.next()? {
-            entries.push((row.template_id(0)?, row.get(1)?));
-        }
+        let entry = |row: &Row<'_>| Ok((row.template_id(0)?, row.get(1)?));
+        let entries = query.query_and_then([key(progress.merged_id)], entry)?;
+        let entries = entries.collect::<Result<Vec<_>, StoreError>>()?;
         *self.write() = Buffer::load(progress, entries);
         self.start_merge();
         Ok(())

@@ -10,11 +10,11 @@ use galley_domain::{
     rulebook::Category,
     template::Status,
 };
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::{
     buffered_index::{BufferedIndex, Lookup},
-    index_state, search, templates, translations,
+    index_state, search, templates,
 };
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
@@ -111,7 +111,13 @@ fn ids_of_name(
             Some(conflict.and_then(|conflict| conflict.existing_id).into_iter().collect())
         }
         Some(NameFilter::TranslationGroup(group)) => {
-            Some(translations::ids(connection, listing.account, *group)?)
+            let mut query = connection.prepare_cached(
+                "SELECT id FROM template INDEXED BY template_of_translation_group WHERE \
+                 translation_group = ?1 AND account_id = ?2 AND unique_key IS NOT NULL ORDER BY id",
+            )?;
+            let values = params![group.0, key(listing.account.get())];
+            let ids = query.query_and_then(values, |row| row.template_id(0))?;
+            Some(ids.collect::<Result<_, StoreError>>()?)
         }
         None => None,
     })
@@ -365,10 +371,9 @@ pub(super) fn nearest(
         let near = ids.get(wanted - 1).map_or(range, |last| range.stopping_before(*last));
         let (above, below) = near.bounds();
         let account = key(listing.account.get());
-        let mut rows = query
-            .query(params![account, bucket, below, above, limit, is_set, from, before, phones])?;
-        while let Some(row) = rows.next()? {
-            ids.push(row.template_id(0)?);
+        let values = params![account, bucket, below, above, limit, is_set, from, before, phones];
+        for id in query.query_and_then(values, |row| row.template_id(0))? {
+            ids.push(id?);
         }
         range.sort(&mut ids);
         ids.truncate(wanted);
@@ -384,12 +389,10 @@ fn buckets(connection: &Connection, account: AccountId) -> Result<Vec<String>, S
     )?;
     let mut buckets: Vec<String> = Vec::new();
     loop {
-        let last = buckets.last().map_or("", String::as_str);
-        let mut rows = query.query(params![key(account.get()), last])?;
-        let Some(row) = rows.next()? else { break };
-        let bucket = row.get(0)?;
-        drop(rows);
-        buckets.push(bucket);
+        let values = params![key(account.get()), buckets.last().map_or("", String::as_str)];
+        match query.query_row(values, |row| row.get(0)).optional()? {
+            Some(bucket) => buckets.push(bucket),
+            None => return Ok(buckets),
+        }
     }
-    Ok(buckets)
 }

@@ -5,7 +5,7 @@
 //! missing, corrupt, or belongs to another store.
 
 use galley_domain::id::TemplateId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{
     ListQuery, StoreError,
@@ -76,22 +76,17 @@ impl Query {
         range: IdRange,
         limit: usize,
     ) -> Result<Vec<TemplateId>, StoreError> {
-        let mut query = index.prepare_cached(if range.ascending {
+        let mut query = index.prepare_cached(&format!(
             "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
-             ORDER BY rowid LIMIT ?4"
-        } else {
-            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
-             ORDER BY rowid DESC LIMIT ?4"
-        })?;
+             ORDER BY rowid {} LIMIT ?4",
+            range.order()
+        ))?;
         let newer_than = range.newer_than.map_or(0, rowid);
         let older_than = range.older_than.map_or(i64::MAX, rowid);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut rows = query.query(params![self.0, newer_than, older_than, limit])?;
-        let mut ids = Vec::new();
-        while let Some(row) = rows.next()? {
-            ids.push(row.decoded(0, |rowid: i64| template_at(u64::try_from(rowid).ok()?))?);
-        }
-        Ok(ids)
+        let template = |rowid: i64| template_at(u64::try_from(rowid).ok()?);
+        let values = params![self.0, newer_than, older_than, limit];
+        query.query_and_then(values, |row| row.decoded(0, template))?.collect()
     }
 }
 
@@ -104,11 +99,10 @@ fn any_word(index: &Connection, prefix: &str, max_words: usize) -> Result<String
     )?;
     let end = format!("{prefix}{}", char::MAX);
     let limit = i64::try_from(max_words).unwrap_or(i64::MAX);
-    let mut rows = query.query(params![prefix, end, limit])?;
-    let mut words: Vec<String> = Vec::new();
-    while let Some(row) = rows.next()? {
-        words.push(format!("\"{}\"", row.get::<_, String>(0)?));
-    }
+    let quoted = |row: &Row<'_>| Ok(format!("\"{}\"", row.get::<_, String>(0)?));
+    let words: Result<Vec<String>, _> =
+        query.query_map(params![prefix, end, limit], quoted)?.collect();
+    let words = words?;
     if words.is_empty() {
         // Matches nothing.
         return Ok(format!("\"{prefix}\""));

@@ -33,7 +33,7 @@ pub(super) struct Buffer {
 }
 
 #[derive(Debug)]
-struct Merge {
+pub(super) struct Merge {
     /// In the order of the hashes. An entry that was removed has no id.
     entries: Vec<(Hash, Option<TemplateId>)>,
     /// How many of them are in the table.
@@ -217,23 +217,20 @@ impl Buffer {
         }
     }
 
-    /// The entries of the next merge, if it is due.
-    pub(super) fn due_merge(&self, max_entries: usize) -> Option<StartedMerge> {
+    /// The next merge, if it is due. To sort its entries takes a while, in which the buffer can be read.
+    pub(super) fn due_merge(&self, max_entries: usize) -> Option<Merge> {
         let is_due = self.merge.is_none() && self.added >= max_entries;
         let entries = || self.newest.iter().map(|(hash, id)| (*hash, Some(*id))).collect();
-        is_due.then(|| StartedMerge(Merge::new(entries(), self.highest_id)))
+        is_due.then(|| Merge::new(entries(), self.highest_id))
     }
 
     /// Starts a merge with all entries of `newest`, to which no entry was added meanwhile.
-    pub(super) fn start(&mut self, StartedMerge(merge): StartedMerge) {
+    pub(super) fn start(&mut self, merge: Merge) {
         self.merge = Some(merge);
         self.newest.clear();
         self.added = 0;
     }
 }
-
-/// A merge that is ready to start. To sort its entries takes a while, in which the buffer can be read.
-pub(super) struct StartedMerge(Merge);
 
 #[cfg(test)]
 mod tests {
