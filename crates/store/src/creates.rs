@@ -16,7 +16,7 @@ use crate::{
     decisions::stored_bytes::version_bytes,
     emulator::{self, Emulation},
     encoding::{LookupKeys, idempotency_cutoff},
-    engine::{Tx, values},
+    engine::{Tx, WriteKind, values},
     error::no_account,
     events::{self, created_event},
     limits,
@@ -55,10 +55,9 @@ impl Store {
                 self.with_faults_of("create_template", queue.create(create.new, create.keys)).await
             }
             _ => {
-                self.write_after_checks("create_template", create, |create, tx| {
-                    Box::pin(create_one(tx, create))
-                })
-                .await
+                let (kind, method) = (WriteKind::AfterChecks, "create_template");
+                self.write_as(kind, method, create, |create, tx| Box::pin(create_one(tx, create)))
+                    .await
             }
         }
     }

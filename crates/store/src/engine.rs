@@ -147,16 +147,22 @@ pub(crate) trait CreateQueue: Send + Sync {
 
 /// A write whose types the engine does not know.
 pub(crate) trait AnyWrite: Send + Sync {
-    /// Whether an operator must be able to make it on a full disk.
-    fn is_for_operator(&self) -> bool;
-
-    /// Whether it may refuse after it has written something.
-    fn can_undo(&self) -> bool;
-
-    /// Whether it carries many bytes, so that only a few such writes may be queued at a time.
-    fn is_large(&self) -> bool;
+    fn kind(&self) -> WriteKind;
 
     fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>>;
+}
+
+/// What an engine must know of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteKind {
+    Ordinary,
+    /// A small change that an operator must be able to make on a full disk.
+    ForOperator,
+    /// It carries many bytes, so that only a few such writes may be queued at a time.
+    Large,
+    /// On SQLite it refuses only before its first write: it needs no savepoint, which would copy each
+    /// page that the body changes.
+    AfterChecks,
 }
 
 /// What a write returns.
@@ -166,37 +172,20 @@ pub(crate) type Output = Box<dyn Any + Send>;
 pub(crate) struct Write<I, T> {
     input: I,
     body: Body<I, T>,
-    is_for_operator: bool,
-    is_large: bool,
-    can_undo: bool,
+    kind: WriteKind,
     /// The error of a fault that a test injects when the body has run.
     at_commit: Option<fn() -> StoreError>,
 }
 
 impl<I, T> Write<I, T> {
     pub(crate) fn new(input: I, body: Body<I, T>) -> Self {
-        Self {
-            input,
-            body,
-            is_for_operator: false,
-            is_large: false,
-            can_undo: true,
-            at_commit: None,
-        }
+        Self { input, body, kind: WriteKind::Ordinary, at_commit: None }
     }
 }
 
 impl<I: Send + Sync, T: Send + 'static> AnyWrite for Write<I, T> {
-    fn is_for_operator(&self) -> bool {
-        self.is_for_operator
-    }
-
-    fn is_large(&self) -> bool {
-        self.is_large
-    }
-
-    fn can_undo(&self) -> bool {
-        self.can_undo
+    fn kind(&self) -> WriteKind {
+        self.kind
     }
 
     fn run<'t>(&'t self, tx: &'t mut Tx<'_>) -> BoxFuture<'t, Result<Output, StoreError>> {

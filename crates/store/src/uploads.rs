@@ -23,7 +23,7 @@ pub(crate) use self::{
 use crate::{
     AppendOutcome, BeginUploadOutcome, NewUpload, Store, StoreError, Upload,
     encoding::without_nul,
-    engine::{ReadPath, Tx, values},
+    engine::{ReadPath, Tx, WriteKind, values},
     error::no_account,
     stored_row::StoredRow as _,
 };
@@ -73,9 +73,9 @@ impl Store {
         let mut outcome = AppendOutcome::NoUpload;
         for part in parts(offset, bytes, quota) {
             let appended = Append { account, id: without_nul(id).into_owned(), part, at };
-            let append = self.write_large("append_upload", appended, |appended, tx| {
-                Box::pin(append(tx, appended))
-            });
+            let (kind, method) = (WriteKind::Large, "append_upload");
+            let append = self
+                .write_as(kind, method, appended, |appended, tx| Box::pin(append(tx, appended)));
             outcome = append.await?;
             if !matches!(outcome, AppendOutcome::Received(_)) {
                 break;

@@ -4,7 +4,9 @@ use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use super::{Body, Dialect, Engine, Read, ReadPath, Select, Value, Write, faults::FaultPoints};
+use super::{
+    Body, Dialect, Engine, Read, ReadPath, Select, Value, Write, WriteKind, faults::FaultPoints,
+};
 use crate::{StoreError, stored_row::Row};
 
 /// A database that holds everything the service stores.
@@ -28,72 +30,35 @@ impl Store {
 
     /// Runs a body in a transaction, and returns when its changes are durable. `method` names the
     /// operation for the faults of tests.
-    pub(crate) fn write<I, T>(
+    pub(crate) fn write<I: Send + Sync + 'static, T: Send + 'static>(
         &self,
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        self.run(method, Write::new(input, body))
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        self.write_as(WriteKind::Ordinary, method, input, body)
     }
 
     /// Like [`Store::write`], for small changes that an operator must be able to make on a full disk.
-    pub(crate) fn write_for_operator<I, T>(
+    pub(crate) fn write_for_operator<I: Send + Sync + 'static, T: Send + 'static>(
         &self,
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        self.run(method, Write { is_for_operator: true, ..Write::new(input, body) })
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        self.write_as(WriteKind::ForOperator, method, input, body)
     }
 
-    /// Like [`Store::write`], for writes that carry many bytes.
-    pub(crate) fn write_large<I, T>(
+    /// Like [`Store::write`], for a write of any kind.
+    pub(crate) fn write_as<I: Send + Sync + 'static, T: Send + 'static>(
         &self,
+        kind: WriteKind,
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        self.run(method, Write { is_large: true, ..Write::new(input, body) })
-    }
-
-    /// Like [`Store::write`], for a body that on SQLite refuses only before its first write: it needs no
-    /// savepoint, which would copy each page that the body changes.
-    pub(crate) fn write_after_checks<I, T>(
-        &self,
-        method: &'static str,
-        input: I,
-        body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        self.run(method, Write { can_undo: false, ..Write::new(input, body) })
-    }
-
-    fn run<I, T>(
-        &self,
-        method: &'static str,
-        write: Write<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        let write = Write { at_commit: self.faults.at_commit(method), ..write };
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        let at_commit = self.faults.at_commit(method);
+        let write = Write { input, body, kind, at_commit };
         Box::pin(self.with_faults_of(method, super::run(&*self.engine, write)))
     }
 

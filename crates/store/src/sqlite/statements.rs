@@ -27,7 +27,9 @@ use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
     NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError,
     StoreStatistics, StoredMessage, StoredTemplate,
-    engine::{AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value},
+    engine::{
+        AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value, WriteKind,
+    },
     records::IntegrityCheck,
     stored_row::Row,
 };
@@ -119,16 +121,14 @@ impl Engine for SqliteStore {
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
-        let (uses_reserve, is_large) = (write.is_for_operator(), write.is_large());
-        let work = move |batch: &mut Batch| {
-            if write.can_undo() {
-                batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch))))
-            } else {
-                ready(write.run(&mut Tx::new(batch)))
-            }
+        let kind = write.kind();
+        let work = move |batch: &mut Batch| match kind {
+            WriteKind::AfterChecks => ready(write.run(&mut Tx::new(batch))),
+            _ => batch.with_savepoint(|batch| ready(write.run(&mut Tx::new(batch)))),
         };
+        let is_large = kind == WriteKind::Large;
         let _permit = if is_large { self.large_write_permits.acquire().await.ok() } else { None };
-        self.writer.queue(work, uses_reserve).await
+        self.writer.queue(Box::new(work), kind == WriteKind::ForOperator).await
     }
 
     async fn fetch(

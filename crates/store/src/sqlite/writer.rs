@@ -23,11 +23,11 @@ use tokio::sync::oneshot;
 use self::writer_loop::WriterLoop;
 pub(super) use self::{batch::Batch, writer_loop::WriterShared};
 use super::SqliteOptions;
-use crate::{StoreError, activity::QueueDepth};
+use crate::{StoreError, activity::QueueDepth, engine::Output};
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
-    queue: Option<SyncSender<Box<dyn QueuedWrite>>>,
+    queue: Option<SyncSender<QueuedWrite>>,
     queue_depth: Arc<QueueDepth>,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,20 +53,18 @@ impl Writer {
     /// one run is committed. Fails if the disk is almost full.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
+        mut work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.queue(work, false).await
+        let work = move |batch: &mut Batch| -> Result<Output, _> { Ok(Box::new(work(batch)?)) };
+        let output = self.queue(Box::new(work), false).await?;
+        Ok(*output.downcast().expect("the output of this write"))
     }
 
     /// The same. A write that uses the reserve is a small change that an operator must be able to make on
     /// a full disk.
-    pub(super) async fn queue<T: Send + 'static>(
-        &self,
-        work: impl FnMut(&mut Batch) -> Result<T, StoreError> + Send + 'static,
-        uses_reserve: bool,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn queue(&self, work: Work, uses_reserve: bool) -> Result<Output, StoreError> {
         let (reply, response) = oneshot::channel();
-        let write = Box::new(Write { work, result: None, reply, uses_reserve });
+        let write = QueuedWrite { work, output: None, reply, uses_reserve };
         let queue = self.queue.as_ref().expect("open until the writer is dropped");
         // Before the writer can take it.
         self.queue_depth.add();
@@ -94,44 +92,27 @@ impl Drop for Writer {
     }
 }
 
-/// A write in the queue, independent of its result type.
-trait QueuedWrite: Send {
-    fn run(&mut self, batch: &mut Batch) -> Result<(), StoreError>;
-    fn is_cancelled(&self) -> bool;
-    /// Whether it may use the disk space that is kept free for the operator.
-    fn uses_reserve(&self) -> bool;
-    fn respond(self: Box<Self>, outcome: Result<(), StoreError>);
-}
+/// The work of a write.
+type Work = Box<dyn FnMut(&mut Batch) -> Result<Output, StoreError> + Send>;
 
-struct Write<T, W> {
-    work: W,
-    result: Option<T>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+/// A write in the queue.
+struct QueuedWrite {
+    work: Work,
+    output: Option<Output>,
+    reply: oneshot::Sender<Result<Output, StoreError>>,
+    /// Whether it may use the disk space that is kept free for the operator.
     uses_reserve: bool,
 }
 
-impl<T, W> QueuedWrite for Write<T, W>
-where
-    T: Send,
-    W: FnMut(&mut Batch) -> Result<T, StoreError> + Send,
-{
+impl QueuedWrite {
     fn run(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
-        self.result = Some((self.work)(batch)?);
+        self.output = Some((self.work)(batch)?);
         Ok(())
     }
 
-    fn is_cancelled(&self) -> bool {
-        self.reply.is_closed()
-    }
-
-    fn uses_reserve(&self) -> bool {
-        self.uses_reserve
-    }
-
-    fn respond(self: Box<Self>, outcome: Result<(), StoreError>) {
-        let Self { result, reply, .. } = *self;
+    fn respond(self, outcome: Result<(), StoreError>) {
         // The caller may have cancelled since; the committed write stays.
-        let _ = reply.send(outcome.and_then(|()| result.ok_or_else(stopped)));
+        let _ = self.reply.send(outcome.and_then(|()| self.output.ok_or_else(stopped)));
     }
 }
 

@@ -114,7 +114,7 @@ impl WriterLoop {
     }
 
     /// Runs queued writes until the queue is closed.
-    pub(super) fn run(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) {
+    pub(super) fn run(&mut self, queue: &Receiver<QueuedWrite>) {
         let mut writes = Vec::with_capacity(MAX_BATCH_WRITES);
         while let Some(first) = self.next(queue) {
             writes.push(first);
@@ -130,7 +130,7 @@ impl WriterLoop {
     }
 
     /// Waits for the next write; `None` once the queue is closed.
-    fn next(&mut self, queue: &Receiver<Box<dyn QueuedWrite>>) -> Option<Box<dyn QueuedWrite>> {
+    fn next(&mut self, queue: &Receiver<QueuedWrite>) -> Option<QueuedWrite> {
         match queue.recv_timeout(IDLE_AFTER) {
             Ok(write) => return Some(write),
             Err(RecvTimeoutError::Disconnected) => return None,
@@ -146,9 +146,9 @@ impl WriterLoop {
     }
 
     /// Runs the writes in one transaction and responds to them; `writes` is empty afterwards.
-    fn run_batch(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
+    fn run_batch(&mut self, writes: &mut Vec<QueuedWrite>) {
         // Drop writes whose caller cancelled before they began.
-        writes.retain(|write| !write.is_cancelled());
+        writes.retain(|write| !write.reply.is_closed());
         self.refuse_without_space(writes);
         if writes.is_empty() {
             return;
@@ -156,7 +156,7 @@ impl WriterLoop {
         let mut outcome = self.run_and_commit(writes);
         let is_full = outcome.as_ref().is_err_and(BatchError::is_full);
         if is_full
-            && writes.iter().all(|write| write.uses_reserve())
+            && writes.iter().all(|write| write.uses_reserve)
             && self.shared.space.release_reserve()
         {
             self.roll_back();
@@ -188,15 +188,15 @@ impl WriterLoop {
     }
 
     /// Refuses the writes of clients while the disk is almost full.
-    fn refuse_without_space(&self, writes: &mut Vec<Box<dyn QueuedWrite>>) {
+    fn refuse_without_space(&self, writes: &mut Vec<QueuedWrite>) {
         let Err(error) = self.shared.space.check() else { return };
         let (operator, mut clients) =
-            std::mem::take(writes).into_iter().partition(|write| write.uses_reserve());
+            std::mem::take(writes).into_iter().partition(|write| write.uses_reserve);
         *writes = operator;
         respond_all(&mut clients, &Err(error));
     }
 
-    fn acknowledge(&mut self, writes: &mut Vec<Box<dyn QueuedWrite>>, newest_seqs: &NewestSeqs) {
+    fn acknowledge(&mut self, writes: &mut Vec<QueuedWrite>, newest_seqs: &NewestSeqs) {
         self.shared.health.record(&Ok(()));
         respond_all(writes, &Ok(()));
         self.shared.event_notifier.notify(newest_seqs);
@@ -207,16 +207,13 @@ impl WriterLoop {
         }
     }
 
-    fn fail(&self, writes: &mut Vec<Box<dyn QueuedWrite>>, error: StoreError) {
+    fn fail(&self, writes: &mut Vec<QueuedWrite>, error: StoreError) {
         let outcome = Err(error);
         self.shared.health.record(&outcome);
         respond_all(writes, &outcome);
     }
 
-    fn run_and_commit(
-        &mut self,
-        writes: &mut Vec<Box<dyn QueuedWrite>>,
-    ) -> Result<NewestSeqs, BatchError> {
+    fn run_and_commit(&mut self, writes: &mut Vec<QueuedWrite>) -> Result<NewestSeqs, BatchError> {
         self.shared.point_readers.end_idle_transactions();
         self.begin().map_err(|error| {
             self.roll_back();
@@ -248,7 +245,7 @@ impl WriterLoop {
     fn run_all(
         &mut self,
         indexes: &Arc<BufferedIndexes>,
-        writes: &mut [Box<dyn QueuedWrite>],
+        writes: &mut [QueuedWrite],
     ) -> Result<ClosedBatch, StoreError> {
         let connection = self.connection.take().expect("the transaction has begun on it");
         let mut batch = Batch::new(connection, Arc::clone(indexes));
@@ -325,7 +322,7 @@ impl WriterLoop {
     }
 }
 
-fn respond_all(writes: &mut Vec<Box<dyn QueuedWrite>>, outcome: &Result<(), StoreError>) {
+fn respond_all(writes: &mut Vec<QueuedWrite>, outcome: &Result<(), StoreError>) {
     for write in writes.drain(..) {
         write.respond(outcome.as_ref().copied().map_err(StoreError::shared));
     }
@@ -338,7 +335,7 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// Runs one write. A panic in it must not end the writer thread.
-fn run_one(write: &mut Box<dyn QueuedWrite>, batch: &mut Batch) -> Result<(), StoreError> {
+fn run_one(write: &mut QueuedWrite, batch: &mut Batch) -> Result<(), StoreError> {
     let run = catch_unwind(AssertUnwindSafe(|| write.run(batch)));
     run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))
 }
