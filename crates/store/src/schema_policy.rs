@@ -1,6 +1,6 @@
 //! Which migrations a store needs, and which stores are refused.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::StoreError;
 
@@ -18,59 +18,21 @@ pub enum SchemaPolicy {
     Keep,
 }
 
-/// What to do with the schema of one store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SchemaAction {
-    /// Open the store with the schema it has.
-    Keep,
-    /// Apply the missing migrations.
-    Migrate,
-}
-
-/// What contains a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoreKind {
-    /// A SQLite file.
-    File,
-    /// A PostgreSQL database.
-    Database,
-}
-
-impl fmt::Display for StoreKind {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::File => "file",
-            Self::Database => "database",
-        })
-    }
-}
-
-impl StoreKind {
-    /// What else an operator can do with an older schema.
-    fn copy_advice(self) -> &'static str {
-        match self {
-            Self::File => "; `galley backup` copies it unchanged",
-            Self::Database => "",
-        }
-    }
-}
-
 /// Why a store is refused because of its schema.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnsupportedSchema {
     #[error(
         "the {kind} has schema {found}, newer than schema {known} of this program: use a newer galley"
     )]
-    Newer { kind: StoreKind, found: usize, known: usize },
+    Newer { kind: &'static str, found: usize, known: usize },
     #[error(
-        "the {kind} has schema {found}, older than schema {known} of this program: `galley serve` migrates it{}",
-        kind.copy_advice()
+        "the {kind} has schema {found}, older than schema {known} of this program: `galley serve` migrates it{copy_advice}"
     )]
-    Older { kind: StoreKind, found: usize, known: usize },
+    Older { kind: &'static str, found: usize, known: usize, copy_advice: &'static str },
     #[error(
         "the {kind} has schema {found}, written by a build before 0.1.0, from which there is no upgrade: create a new store, and create the templates there that the earlier build lists (GET …/message_templates)"
     )]
-    BeforeFirstRelease { kind: StoreKind, found: usize },
+    BeforeFirstRelease { kind: &'static str, found: usize },
 }
 
 impl From<UnsupportedSchema> for StoreError {
@@ -82,7 +44,10 @@ impl From<UnsupportedSchema> for StoreError {
 /// The migrations of one kind of store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migrations {
-    pub(crate) kind: StoreKind,
+    /// What contains such a store.
+    pub(crate) kind: &'static str,
+    /// What else an operator can do with an older schema.
+    pub(crate) copy_advice: &'static str,
     /// The schema version that the first migration creates. Lower versions are those of builds
     /// before 0.1.0.
     pub(crate) first: usize,
@@ -117,22 +82,23 @@ impl Migrations {
 
     /// The error for a store that needs a migration where none is allowed.
     pub(crate) fn older(&self, found: usize) -> UnsupportedSchema {
-        UnsupportedSchema::Older { kind: self.kind, found, known: self.latest() }
+        let Self { kind, copy_advice, .. } = *self;
+        UnsupportedSchema::Older { kind, found, known: self.latest(), copy_advice }
     }
 
-    /// The action for a store of this version; 0 is a new store.
-    pub(crate) fn action(
+    /// Whether a store of this version is to be migrated; 0 is a new store.
+    pub(crate) fn are_wanted(
         &self,
         policy: SchemaPolicy,
         found: usize,
-    ) -> Result<SchemaAction, UnsupportedSchema> {
+    ) -> Result<bool, UnsupportedSchema> {
         self.check(found)?;
         match policy {
-            _ if found == self.latest() => Ok(SchemaAction::Keep),
-            SchemaPolicy::Migrate => Ok(SchemaAction::Migrate),
-            SchemaPolicy::RefuseUnlessEmpty if found == 0 => Ok(SchemaAction::Migrate),
+            _ if found == self.latest() => Ok(false),
+            SchemaPolicy::Migrate => Ok(true),
+            SchemaPolicy::RefuseUnlessEmpty if found == 0 => Ok(true),
             SchemaPolicy::Refuse | SchemaPolicy::RefuseUnlessEmpty => Err(self.older(found)),
-            SchemaPolicy::Keep => Ok(SchemaAction::Keep),
+            SchemaPolicy::Keep => Ok(false),
         }
     }
 }
@@ -142,7 +108,7 @@ mod tests {
     use super::*;
 
     const MIGRATIONS: Migrations =
-        Migrations { kind: StoreKind::File, first: 19, statements: &["initial", "next"] };
+        Migrations { kind: "file", copy_advice: "", first: 19, statements: &["initial", "next"] };
 
     #[test]
     fn a_store_gets_the_migrations_after_its_version() {
@@ -156,20 +122,21 @@ mod tests {
     #[test]
     fn the_policy_decides_about_older_stores_only() {
         use SchemaPolicy::{Keep, Migrate, Refuse, RefuseUnlessEmpty};
-        let action = |policy, found| MIGRATIONS.action(policy, found).map_err(|it| it.to_string());
+        let wanted =
+            |policy, found| MIGRATIONS.are_wanted(policy, found).map_err(|it| it.to_string());
         for (policy, new, older) in [
-            (Migrate, Some(SchemaAction::Migrate), Some(SchemaAction::Migrate)),
-            (RefuseUnlessEmpty, Some(SchemaAction::Migrate), None),
+            (Migrate, Some(true), Some(true)),
+            (RefuseUnlessEmpty, Some(true), None),
             (Refuse, None, None),
-            (Keep, Some(SchemaAction::Keep), Some(SchemaAction::Keep)),
+            (Keep, Some(false), Some(false)),
         ] {
-            assert_eq!(action(policy, 0).ok(), new, "{policy:?}");
-            assert_eq!(action(policy, 19).ok(), older, "{policy:?}");
-            assert_eq!(action(policy, 20), Ok(SchemaAction::Keep), "{policy:?}");
-            let newer = action(policy, 21).unwrap_err();
+            assert_eq!(wanted(policy, 0).ok(), new, "{policy:?}");
+            assert_eq!(wanted(policy, 19).ok(), older, "{policy:?}");
+            assert_eq!(wanted(policy, 20), Ok(false), "{policy:?}");
+            let newer = wanted(policy, 21).unwrap_err();
             assert!(newer.contains("the file has schema 21, newer than schema 20"), "{newer}");
             for found in [1, 18] {
-                let refused = action(policy, found).unwrap_err();
+                let refused = wanted(policy, found).unwrap_err();
                 assert!(refused.contains("a build before 0.1.0"), "{refused}");
             }
         }

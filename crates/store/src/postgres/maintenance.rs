@@ -97,7 +97,7 @@ pub(super) async fn check_integrity(
     let synchronous: String = row.value("synchronous")?;
     let fsync: String = row.value("fsync")?;
     let standbys: String = row.value("standbys")?;
-    let (known, found) = (schema::latest_version(), schema::version(&client).await?);
+    let (known, found) = (schema::MIGRATIONS.latest(), schema::version(&client).await?);
     let page_checksums: String = row.value("page_checksums")?;
     let mut findings = vec![
         Finding::checked("PostgreSQL", row.value::<String>("server")?, true),

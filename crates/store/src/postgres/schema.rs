@@ -7,18 +7,20 @@ use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
+    errors,
     failover::{CONNECT_TIMEOUT, FailoverConnector},
     pending_audit,
     tls::Tls,
 };
 use crate::{
     StoreError,
-    schema_policy::{Migrations, SchemaAction, SchemaPolicy, StoreKind},
+    schema_policy::{Migrations, SchemaPolicy},
 };
 
 /// The migrations of this program.
-const MIGRATIONS: Migrations = Migrations {
-    kind: StoreKind::Database,
+pub(super) const MIGRATIONS: Migrations = Migrations {
+    kind: "database",
+    copy_advice: "",
     first: 12,
     statements: &[include_str!("../../migrations/postgres/0012_initial.sql")],
 };
@@ -73,11 +75,6 @@ impl From<Refusal> for StoreError {
     }
 }
 
-/// The schema version of this program.
-pub(super) fn latest_version() -> usize {
-    MIGRATIONS.latest()
-}
-
 /// Checks the server and migrates the schema as the policy says. Returns the `synchronous_commit`
 /// setting that was checked.
 pub(super) async fn prepare(
@@ -91,7 +88,7 @@ pub(super) async fn prepare(
     if row.try_get(0)? {
         return Err(Refusal::IncompleteMigration.into());
     }
-    migrate(&mut client, &MIGRATIONS, policy).await?;
+    migrate(&mut client, &MIGRATIONS, policy, "").await?;
     Ok(synchronous_commit)
 }
 
@@ -106,27 +103,19 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
     }
     // Create the tables in a new database; never migrate existing tables.
     let policy = SchemaPolicy::RefuseUnlessEmpty;
-    create_or_migrate(&mut client, &MIGRATIONS, policy, MARK_PARTIAL_COPY).await?;
+    migrate(&mut client, &MIGRATIONS, policy, MARK_PARTIAL_COPY).await?;
     Ok(client)
 }
 
-async fn migrate(
-    client: &mut Client,
-    migrations: &Migrations,
-    policy: SchemaPolicy,
-) -> Result<(), StoreError> {
-    create_or_migrate(client, migrations, policy, "").await
-}
-
 /// Applies the missing migrations, if the policy allows it, and `on_create` to a new store.
-async fn create_or_migrate(
+async fn migrate(
     client: &mut Client,
     migrations: &Migrations,
     policy: SchemaPolicy,
     on_create: &str,
 ) -> Result<(), StoreError> {
     // If there is nothing to migrate, no right to change the schema is required.
-    if migrations.action(policy, version(client).await?)? == SchemaAction::Keep {
+    if !migrations.are_wanted(policy, version(client).await?)? {
         return Ok(());
     }
     create_version_table(client).await?;
@@ -134,7 +123,7 @@ async fn create_or_migrate(
     // Readers continue; other instances that want to migrate wait here.
     open.batch_execute("LOCK TABLE galley_schema IN SHARE ROW EXCLUSIVE MODE").await?;
     let found = last_migration(&open).await?;
-    if migrations.action(policy, found)? == SchemaAction::Keep {
+    if !migrations.are_wanted(policy, found)? {
         return Ok(());
     }
     if found == 0 {
@@ -175,11 +164,7 @@ async fn last_migration(client: &(impl GenericClient + Sync)) -> Result<usize, S
 pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreError> {
     let connector = FailoverConnector::new(config, &tls);
     match timeout(CONNECT_TIMEOUT, connector.connect_any()).await {
-        Ok(Ok((client, _))) => Ok(client),
-        Ok(Err(error)) => Err(match StoreError::from(error) {
-            StoreError::Failed(cause) => StoreError::Unavailable(cause),
-            other => other,
-        }),
+        Ok(connected) => Ok(connected.map_err(errors::at_connect)?.0),
         Err(_) => Err(StoreError::Unavailable(Arc::new(NoResponse))),
     }
 }
@@ -241,20 +226,19 @@ mod tests {
 
     /// The migrations of a later program.
     const LATER: Migrations = Migrations {
-        kind: StoreKind::Database,
-        first: MIGRATIONS.first,
         statements: &[
             MIGRATIONS.statements[0],
             "ALTER TABLE account ADD COLUMN colour TEXT",
             "UPDATE account SET colour = 'red'",
         ],
+        ..MIGRATIONS
     };
 
     /// Creates a store with one account.
     async fn create_store() -> (String, Client) {
         let address = test_database::create().await;
         let mut client = test_database::connect(&address).await;
-        migrate(&mut client, &MIGRATIONS, SchemaPolicy::Migrate).await.unwrap();
+        migrate(&mut client, &MIGRATIONS, SchemaPolicy::Migrate, "").await.unwrap();
         let account = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at) \
                        VALUES (1, 'a', 'v1', 'auto', true, 0)";
         client.batch_execute(account).await.unwrap();
@@ -279,10 +263,10 @@ mod tests {
         let (address, mut client) = create_store().await;
         assert_eq!(texts(&client, AUDIT).await, [""; 0], "a new store was not migrated");
         for _ in 0..2 {
-            migrate(&mut client, &LATER, SchemaPolicy::Migrate).await.unwrap();
+            migrate(&mut client, &LATER, SchemaPolicy::Migrate, "").await.unwrap();
             assert_eq!(texts(&client, "SELECT colour FROM account").await, ["red"]);
             assert_eq!(version(&client).await.unwrap(), LATER.latest());
-            let details = format!(r#"{{"from":{},"to":{}}}"#, latest_version(), LATER.latest());
+            let details = format!(r#"{{"from":{},"to":{}}}"#, MIGRATIONS.latest(), LATER.latest());
             assert_eq!(texts(&client, AUDIT).await, [format!("store.migrated -1 {details}")]);
         }
         let refused =
@@ -294,11 +278,11 @@ mod tests {
     async fn policies_without_migration_refuse_an_older_store_or_keep_it_unchanged() {
         let (_, mut client) = create_store().await;
         for policy in [SchemaPolicy::Refuse, SchemaPolicy::RefuseUnlessEmpty] {
-            let refused = cause(migrate(&mut client, &LATER, policy).await.unwrap_err());
-            assert!(refused.contains(&format!("schema {}, older", latest_version())), "{refused}");
+            let refused = cause(migrate(&mut client, &LATER, policy, "").await.unwrap_err());
+            assert!(refused.contains(&format!("schema {}, older", MIGRATIONS.latest())), "{refused}");
         }
-        migrate(&mut client, &LATER, SchemaPolicy::Keep).await.unwrap();
-        assert_eq!(version(&client).await.unwrap(), latest_version());
+        migrate(&mut client, &LATER, SchemaPolicy::Keep, "").await.unwrap();
+        assert_eq!(version(&client).await.unwrap(), MIGRATIONS.latest());
     }
 
     #[tokio::test]
@@ -306,7 +290,7 @@ mod tests {
         let (_, client) = create_store().await;
         let rows: i64 =
             client.query_one("SELECT count(*) FROM galley_schema", &[]).await.unwrap().get(0);
-        assert_eq!(usize::try_from(rows).unwrap(), latest_version());
+        assert_eq!(usize::try_from(rows).unwrap(), MIGRATIONS.latest());
     }
 
     #[tokio::test]

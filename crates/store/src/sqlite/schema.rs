@@ -7,7 +7,7 @@ use crate::{
     Actor, AuditKind, StoreError,
     decisions::audit::migration,
     encoding::actor_key,
-    schema_policy::{Migrations, SchemaAction, SchemaPolicy, StoreKind},
+    schema_policy::{Migrations, SchemaPolicy},
 };
 
 /// The `application_id` of Galley's files: "GALY".
@@ -15,7 +15,8 @@ const APPLICATION_ID: i32 = 0x4741_4C59;
 
 /// The migrations of this program.
 pub(super) const MIGRATIONS: Migrations = Migrations {
-    kind: StoreKind::File,
+    kind: "file",
+    copy_advice: "; `galley backup` copies it unchanged",
     first: 19,
     statements: &[include_str!("../../migrations/sqlite/0019_initial.sql")],
 };
@@ -67,7 +68,7 @@ pub(super) fn migrate(
         return Err(OpenError::OtherApplication.into());
     }
     let (found, known) = (version(&transaction)?, migrations.latest());
-    if migrations.action(schema_policy, found)? == SchemaAction::Migrate {
+    if migrations.are_wanted(schema_policy, found)? {
         for (_, statements) in migrations.missing(found) {
             transaction.execute_batch(statements)?;
         }
@@ -103,13 +104,12 @@ mod tests {
 
     /// The migrations of a later program.
     const LATER: Migrations = Migrations {
-        kind: StoreKind::File,
-        first: MIGRATIONS.first,
         statements: &[
             MIGRATIONS.statements[0],
             "ALTER TABLE account ADD COLUMN colour TEXT",
             "UPDATE account SET colour = 'red'",
         ],
+        ..MIGRATIONS
     };
 
     /// Creates a store with one account.
