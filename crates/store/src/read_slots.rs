@@ -21,8 +21,8 @@ pub(crate) type ReadSlot = FairSlot<AccountId>;
 /// downloads of one account must not take the connections of the others.
 const MEDIA_SLOTS: usize = 1;
 
-/// The name of the slots for downloads of files in the metrics.
-pub(crate) const MEDIA_POOL: &str = "media";
+/// How many are read in this process at a time: unauthenticated downloads must not delay other reads.
+const MEDIA_SLOTS_IN_PROCESS: usize = 4;
 
 /// How many lists, searches and reads of feeds wait for a slot at a time, a quarter of the default of
 /// `max_connections`: each of them occupies a connection of its client.
@@ -36,7 +36,7 @@ pub(crate) struct ReadSlots {
     searches: CountedSlots,
     feeds: CountedSlots,
     /// Downloads of files. Their clients belong to no account.
-    media: CountedPermits,
+    pub(crate) media: CountedPermits,
 }
 
 /// Slots of one kind, and the reads that had to wait for one.
@@ -69,7 +69,7 @@ impl ReadSlots {
             lists: CountedSlots::new(8, 4),
             searches: CountedSlots::new(8, 2),
             feeds: CountedSlots::new(8, 4),
-            media: CountedPermits::new(MEDIA_SLOTS),
+            media: CountedPermits::new(MEDIA_SLOTS_IN_PROCESS),
         }
     }
 
@@ -108,24 +108,20 @@ impl ReadSlots {
         timeout(MAX_SLOT_WAIT, slots.wait(account)).await.map_err(|_| too_many)
     }
 
-    /// Waits for the right to read a part of a file, up to [`MAX_SLOT_WAIT`].
+    /// Waits for the right to read a part of a file from a server, up to [`MAX_SLOT_WAIT`].
     pub(crate) async fn acquire_media(&self) -> Result<OwnedSemaphorePermit, StoreError> {
         let acquired = timeout(MAX_SLOT_WAIT, self.media.acquire()).await;
         acquired.ok().flatten().ok_or(StoreError::Busy)
     }
 
-    /// How the slots of lists, searches and feeds are used.
+    /// How the slots are used.
     pub(crate) fn activity(&self) -> Vec<PoolActivity> {
         vec![
             self.lists.activity("lists"),
             self.searches.activity("searches"),
             self.feeds.activity("feeds"),
+            self.media.activity("media"),
         ]
-    }
-
-    /// How the slots for downloads of files are used.
-    pub(crate) fn media_activity(&self) -> PoolActivity {
-        self.media.activity(MEDIA_POOL)
     }
 }
 

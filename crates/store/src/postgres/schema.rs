@@ -279,7 +279,10 @@ mod tests {
         let (_, mut client) = create_store().await;
         for policy in [SchemaPolicy::Refuse, SchemaPolicy::RefuseUnlessEmpty] {
             let refused = cause(migrate(&mut client, &LATER, policy, "").await.unwrap_err());
-            assert!(refused.contains(&format!("schema {}, older", MIGRATIONS.latest())), "{refused}");
+            assert!(
+                refused.contains(&format!("schema {}, older", MIGRATIONS.latest())),
+                "{refused}"
+            );
         }
         migrate(&mut client, &LATER, SchemaPolicy::Keep, "").await.unwrap();
         assert_eq!(version(&client).await.unwrap(), MIGRATIONS.latest());

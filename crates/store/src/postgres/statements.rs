@@ -7,13 +7,8 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
 use super::{
-    PostgresStore, list, maintenance, pending,
-    pipeline::bound,
-    pool::Values,
-    schema, search_indexer, statistics,
-    templates::RECORD,
-    tls::Tls,
-    transaction::transact,
+    PostgresStore, list, maintenance, pending, pipeline::bound, pool::Values, schema,
+    search_indexer, statistics, templates::RECORD, tls::Tls, transaction::transact,
 };
 use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
@@ -57,7 +52,6 @@ impl Engine for PostgresStore {
     fn activity(&self) -> StoreActivity {
         let (queued_writes, max_queued_writes) = self.create_queue.depth();
         let mut pools = self.read_slots.activity();
-        pools.push(self.read_slots.media_activity());
         pools.extend(self.pools.activity());
         StoreActivity {
             queued_writes,

@@ -1,26 +1,23 @@
-//! Opens a store, and runs its longer reads on blocking threads.
+//! Opens a store.
 
 use std::{io, path::Path, sync::Arc};
 
-use galley_domain::id::AccountId;
-use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{
     SqliteOptions,
     buffered_index::BufferedIndexes,
-    cancellation::Cancellation,
     connection,
     disk_space::DiskSpace,
     missing_rights,
     open_files::OpenFiles,
     point_readers::PointReaders,
-    reader_pool::{self, ReaderPool},
+    reader_pool::ReaderPool,
     write_health::WriteHealth,
     writer::{Writer, WriterShared},
 };
 use crate::{
-    EventNotifier, ReadKind, StoreError,
+    EventNotifier, StoreError,
     activity::{CommitCounters, QueueDepth},
 };
 
@@ -106,18 +103,5 @@ impl SqliteStore {
             commit_counters,
             writer,
         })
-    }
-
-    /// Runs a longer read of an account on a blocking thread, with a connection of the pool.
-    pub(super) async fn read_blocking<T: Send + 'static>(
-        &self,
-        kind: ReadKind,
-        account: AccountId,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.cancellable_read(cancellation, work)
-        };
-        reader_pool::run_blocking(&self.readers, kind, account, read).await
     }
 }

@@ -11,18 +11,18 @@ use std::{
 
 use galley_domain::id::AccountId;
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    buffered_index::BufferedIndexes, cancellation::Cancellation, connection, list,
-    open_files::OpenFiles, search, search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
+    buffered_index::{BufferedIndexes, Lookup},
+    cancellation::Cancellation,
+    connection, list,
+    open_files::OpenFiles,
+    search,
+    search_indexer::SearchIndexer,
+    store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{
-    IndexProgress, IndexStep, ListQuery, Page, PoolActivity, ReadKind, StoreError,
-    activity::CountedPermits,
-    partial_file::with_suffix,
-    read_slots::{MEDIA_POOL, ReadSlots},
-};
+use crate::{ListQuery, ReadKind, StoreError, partial_file::with_suffix, read_slots::ReadSlots};
 
 /// Maximum number of idle connections per file.
 const MAX_IDLE_CONNECTIONS: usize = 8;
@@ -30,9 +30,9 @@ const MAX_IDLE_CONNECTIONS: usize = 8;
 /// Maximum number of concurrent reads of background work, which belong to no account.
 const MAX_BACKGROUND_READS: usize = 1;
 
-/// Maximum number of concurrent reads of media chunks. Their own limit keeps unauthenticated media
-/// downloads from delaying other reads.
-const MAX_MEDIA_READS: usize = 4;
+/// A read of a list, with the search index, if it is built, and the name that the list filters by.
+type ListRead<T> =
+    fn(&Connection, Option<&Connection>, &ListQuery, Option<&Lookup<'_>>) -> Result<T, StoreError>;
 
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
@@ -40,9 +40,8 @@ pub(super) struct ReaderPool {
     indexes: Arc<BufferedIndexes>,
     index: ConnectionPool,
     index_path: PathBuf,
-    slots: ReadSlots,
+    pub(super) slots: ReadSlots,
     background_permits: Arc<Semaphore>,
-    media_permits: CountedPermits,
     /// One permit: steps of the indexer wait for it and not for the mutex, on no thread.
     index_permits: Arc<Semaphore>,
     indexer: Mutex<Option<SearchIndexer>>,
@@ -62,7 +61,6 @@ impl ReaderPool {
             index_path: with_suffix(store, SEARCH_INDEX_SUFFIX),
             slots: ReadSlots::in_process(),
             background_permits: Arc::new(Semaphore::new(MAX_BACKGROUND_READS)),
-            media_permits: CountedPermits::new(MAX_MEDIA_READS),
             index_permits: Arc::new(Semaphore::new(1)),
             indexer: Mutex::default(),
             index_is_corrupt: AtomicBool::new(false),
@@ -87,38 +85,18 @@ impl ReaderPool {
         self.store.with_connection(|| self.files.open_for_reading(), cancellation, work)
     }
 
-    /// Reads one page of a list.
-    pub(super) fn list(
-        &self,
-        cancellation: &Cancellation,
-        listing: &ListQuery,
-    ) -> Result<Page, StoreError> {
-        let name = list::look_up_name(&self.indexes.names, listing);
-        self.search(cancellation, listing, |store, index| {
-            list::page(store, index, listing, name.as_ref())
-        })
-    }
-
-    /// Counts the templates of a list.
-    pub(super) fn count(
-        &self,
-        cancellation: &Cancellation,
-        listing: &ListQuery,
-    ) -> Result<u64, StoreError> {
-        let name = list::look_up_name(&self.indexes.names, listing);
-        self.search(cancellation, listing, |store, index| {
-            list::count(store, index, listing, name.as_ref())
-        })
-    }
-
     /// Runs a list read, with the search index if the list needs it and the index is built. A
     /// search without an index finds nothing.
-    fn search<T>(
+    pub(super) fn search<T>(
         &self,
         cancellation: &Cancellation,
         listing: &ListQuery,
-        work: impl FnOnce(&Connection, Option<&Connection>) -> Result<T, StoreError>,
+        work: ListRead<T>,
     ) -> Result<T, StoreError> {
+        let name = list::look_up_name(&self.indexes.names, listing);
+        let work = |store: &Connection, index: Option<&Connection>| {
+            work(store, index, listing, name.as_ref())
+        };
         if listing.words.is_empty() {
             return self.cancellable_read(cancellation, |store| work(store, None));
         }
@@ -145,25 +123,9 @@ impl ReaderPool {
         })
     }
 
-    /// How the slots of reads are used.
-    pub(super) fn activity(&self) -> Vec<PoolActivity> {
-        let mut pools = self.slots.activity();
-        pools.push(self.media_permits.activity(MEDIA_POOL));
-        pools
-    }
-
-    /// Runs the search indexer on the next batch of changes.
-    pub(super) fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        self.run_indexer(SearchIndexer::run)
-    }
-
-    /// Runs the search indexer on the next changes of one account.
-    pub(super) fn index_account(
-        &self,
-        account: AccountId,
-        newest: u64,
-    ) -> Result<IndexStep, StoreError> {
-        self.run_indexer(|indexer| indexer.run_for(account, newest))
+    /// The right to run a read of background work, which has a limit of its own.
+    pub(super) async fn background_slot(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        Arc::clone(&self.background_permits).acquire_owned().await
     }
 
     fn run_indexer<T>(
@@ -219,35 +181,18 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     run_with_slot(readers, slot, work).await
 }
 
-/// Runs a read of background work on a blocking thread, with a limit of its own.
-pub(super) async fn run_blocking_in_background<T: Send + 'static>(
-    readers: &Arc<ReaderPool>,
-    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let permit = Arc::clone(&readers.background_permits).acquire_owned().await;
-    run_with_slot(readers, permit, work).await
-}
-
-/// Runs a read of media on a blocking thread, with a limit of its own.
-pub(super) async fn run_blocking_media<T: Send + 'static>(
-    readers: &Arc<ReaderPool>,
-    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let permit = readers.media_permits.acquire().await;
-    run_with_slot(readers, permit, work).await
-}
-
 /// Runs a step of the search indexer on a blocking thread. Takes no slot from other reads. A step
 /// that has begun is completed, even if the caller is gone.
 pub(super) async fn run_indexing<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
-    work: impl FnOnce(&ReaderPool) -> Result<T, StoreError> + Send + 'static,
+    step: impl FnOnce(&mut SearchIndexer) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let permit = Arc::clone(&readers.index_permits).acquire_owned().await;
-    run_with_slot(readers, permit, |readers, _| work(readers)).await
+    run_with_slot(readers, permit, |readers, _| readers.run_indexer(step)).await
 }
 
-async fn run_with_slot<T: Send + 'static>(
+/// Runs a read on a blocking thread. Dropping the future cancels it.
+pub(super) async fn run_with_slot<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
     slot: impl Send + 'static,
     work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,

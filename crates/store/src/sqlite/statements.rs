@@ -18,8 +18,9 @@ use super::{
     SqliteStore, backup,
     cancellation::Cancellation,
     idempotency::{self, Expired},
-    maintenance, messages,
+    list, maintenance, messages,
     reader_pool::{self, ReaderPool},
+    search_indexer::SearchIndexer,
     statistics, templates,
     writer::Batch,
 };
@@ -65,7 +66,7 @@ impl Engine for SqliteStore {
             max_queued_writes: self.max_queued_writes,
             batch_sizes: self.commit_counters.batch_sizes(),
             commit_micros: self.commit_counters.commit_micros(),
-            pools: self.readers.activity(),
+            pools: self.readers.slots.activity(),
         }
     }
 
@@ -82,7 +83,8 @@ impl Engine for SqliteStore {
                 })
             })
         };
-        reader_pool::run_blocking_in_background(&self.readers, read).await
+        let slot = self.readers.background_slot().await;
+        reader_pool::run_with_slot(&self.readers, slot, read).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -143,23 +145,19 @@ impl Engine for SqliteStore {
             })?;
             Ok(decoder)
         };
-        match path {
-            ReadPath::Point => self.point_readers.read(run),
-            ReadPath::Background => self.readers.read(run),
-            ReadPath::Scan | ReadPath::FullScan => {
-                let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-                    readers.cancellable_read(cancellation, run)
-                };
-                reader_pool::run_blocking_in_background(&self.readers, read).await
+        let slot: Box<dyn Send> = match path {
+            ReadPath::Point => return self.point_readers.read(run),
+            ReadPath::Background => return self.readers.read(run),
+            ReadPath::Scan | ReadPath::FullScan => Box::new(self.readers.background_slot().await),
+            ReadPath::Media => Box::new(self.readers.slots.media.acquire().await),
+            ReadPath::Account(kind, account) => {
+                Box::new(self.readers.slots.acquire(kind, account).await?)
             }
-            ReadPath::Media => {
-                let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-                    readers.cancellable_read(cancellation, run)
-                };
-                reader_pool::run_blocking_media(&self.readers, read).await
-            }
-            ReadPath::Account(kind, account) => self.read_blocking(kind, account, run).await,
-        }
+        };
+        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
+            readers.cancellable_read(cancellation, run)
+        };
+        reader_pool::run_with_slot(&self.readers, slot, read).await
     }
 
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
@@ -169,7 +167,7 @@ impl Engine for SqliteStore {
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
         let (kind, account) = (query.read_kind(), query.account);
         let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.list(cancellation, &query)
+            readers.search(cancellation, &query, list::page)
         };
         reader_pool::run_blocking(&self.readers, kind, account, read).await
     }
@@ -177,7 +175,7 @@ impl Engine for SqliteStore {
     async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
         let account = query.account;
         let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.count(cancellation, &query)
+            readers.search(cancellation, &query, list::count)
         };
         reader_pool::run_blocking(&self.readers, ReadKind::Search, account, read).await
     }
@@ -187,7 +185,7 @@ impl Engine for SqliteStore {
         if self.space.check().is_err() {
             return Ok(IndexProgress::default());
         }
-        reader_pool::run_indexing(&self.readers, ReaderPool::update_search_index).await
+        reader_pool::run_indexing(&self.readers, SearchIndexer::run).await
     }
 
     async fn index_account(
@@ -198,8 +196,8 @@ impl Engine for SqliteStore {
         if self.space.check().is_err() {
             return Ok(IndexStep::Blocked);
         }
-        let work = move |readers: &ReaderPool| readers.index_account(account, newest);
-        reader_pool::run_indexing(&self.readers, work).await
+        let step = move |indexer: &mut SearchIndexer| indexer.run_for(account, newest);
+        reader_pool::run_indexing(&self.readers, step).await
     }
 
     async fn template(
