@@ -5,16 +5,9 @@ use std::{io, path::Path, sync::Arc};
 use tokio::sync::Semaphore;
 
 use super::{
-    SqliteOptions,
-    buffered_index::BufferedIndexes,
-    connection,
-    disk_space::DiskSpace,
-    missing_rights,
-    open_files::OpenFiles,
-    point_readers::PointReaders,
-    reader_pool::ReaderPool,
-    write_health::WriteHealth,
-    writer::{Writer, WriterShared},
+    SqliteOptions, buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
+    missing_rights, open_files::OpenFiles, point_readers::PointReaders, reader_pool::ReaderPool,
+    write_health::WriteHealth, writer::Writer,
 };
 use crate::{
     EventNotifier, StoreError,
@@ -29,18 +22,24 @@ pub struct SqliteStore {
     // Dropped before the writer, so that the writer's connection is the last to close and
     // checkpoints the whole WAL.
     pub(super) readers: Arc<ReaderPool>,
-    pub(super) point_readers: Arc<PointReaders>,
-    pub(super) indexes: Arc<BufferedIndexes>,
-    pub(super) event_notifier: Arc<EventNotifier>,
+    pub(super) shared: Arc<Shared>,
     /// Limits how many writes with many bytes are queued for the writer.
     pub(super) large_write_permits: Semaphore,
-    pub(super) files: Arc<OpenFiles>,
-    pub(super) space: Arc<DiskSpace>,
-    pub(super) write_health: Arc<WriteHealth>,
-    pub(super) queue_depth: Arc<QueueDepth>,
     pub(super) max_queued_writes: usize,
-    pub(super) commit_counters: Arc<CommitCounters>,
     pub(super) writer: Writer,
+}
+
+/// What the writer shares with the rest of the store.
+pub(super) struct Shared {
+    /// The connections of point reads and the cache of what they read.
+    pub(super) point_readers: PointReaders,
+    pub(super) indexes: Arc<BufferedIndexes>,
+    pub(super) event_notifier: EventNotifier,
+    pub(super) files: Arc<OpenFiles>,
+    pub(super) space: DiskSpace,
+    pub(super) health: WriteHealth,
+    pub(super) queue_depth: Arc<QueueDepth>,
+    pub(super) commit_counters: CommitCounters,
 }
 
 impl SqliteStore {
@@ -51,8 +50,7 @@ impl SqliteStore {
     }
 
     fn try_open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        let space =
-            Arc::new(DiskSpace::of(path, options.min_free_bytes, options.keeps_disk_reserve));
+        let space = DiskSpace::of(path, options.min_free_bytes, options.keeps_disk_reserve);
         connection::create_if_missing(path, options.new_store)?;
         let mut opened = connection::open_for_writing(path, options.schema_policy);
         // Opening needs some disk space for the WAL and its index.
@@ -70,38 +68,21 @@ impl SqliteStore {
         }
         space.restore_reserve();
         let files = Arc::new(OpenFiles::of(path)?);
-        let point_readers = Arc::new(PointReaders::of(Arc::clone(&files)));
         let indexes = Arc::new(BufferedIndexes::new(options.max_buffered_entries));
-        let event_notifier = Arc::<EventNotifier>::default();
-        let write_health = Arc::new(WriteHealth::new());
-        let queue_depth = Arc::<QueueDepth>::default();
-        let commit_counters = Arc::<CommitCounters>::default();
-        let shared = WriterShared {
-            point_readers: Arc::clone(&point_readers),
-            indexes: Arc::clone(&indexes),
-            event_notifier: Arc::clone(&event_notifier),
-            files: Arc::clone(&files),
-            space: Arc::clone(&space),
-            health: Arc::clone(&write_health),
-            queue_depth: Arc::clone(&queue_depth),
-            commit_counters: Arc::clone(&commit_counters),
-        };
-        let writer = Writer::start(path.to_owned(), connection, shared, options)?;
         let readers = Arc::new(ReaderPool::of(path, Arc::clone(&files), Arc::clone(&indexes)));
-        let large_write_permits = Semaphore::new(MAX_QUEUED_LARGE_WRITES);
-        Ok(Self {
-            readers,
-            point_readers,
+        let shared = Arc::new(Shared {
+            point_readers: PointReaders::of(Arc::clone(&files)),
             indexes,
-            event_notifier,
-            large_write_permits,
+            event_notifier: EventNotifier::default(),
             files,
             space,
-            write_health,
-            queue_depth,
-            max_queued_writes: options.queue_capacity,
-            commit_counters,
-            writer,
-        })
+            health: WriteHealth::new(),
+            queue_depth: Arc::default(),
+            commit_counters: CommitCounters::default(),
+        });
+        let writer = Writer::start(path.to_owned(), connection, Arc::clone(&shared), options)?;
+        let large_write_permits = Semaphore::new(MAX_QUEUED_LARGE_WRITES);
+        let max_queued_writes = options.queue_capacity;
+        Ok(Self { readers, shared, large_write_permits, max_queued_writes, writer })
     }
 }

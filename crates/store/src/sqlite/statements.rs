@@ -48,37 +48,37 @@ impl Engine for SqliteStore {
     }
 
     fn event_notifier(&self) -> &EventNotifier {
-        &self.event_notifier
+        &self.shared.event_notifier
     }
 
     fn check_files(&self) -> bool {
         // Both log what they find.
-        let are_present = self.files.check().is_ok();
+        let are_present = self.shared.files.check().is_ok();
         if are_present {
-            self.space.restore_reserve();
+            self.shared.space.restore_reserve();
         }
         are_present
     }
 
     fn activity(&self) -> StoreActivity {
         StoreActivity {
-            queued_writes: self.queue_depth.get(),
+            queued_writes: self.shared.queue_depth.get(),
             max_queued_writes: self.max_queued_writes,
-            batch_sizes: self.commit_counters.batch_sizes(),
-            commit_micros: self.commit_counters.commit_micros(),
+            batch_sizes: self.shared.commit_counters.batch_sizes(),
+            commit_micros: self.shared.commit_counters.commit_micros(),
             pools: self.readers.slots.activity(),
         }
     }
 
     async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
-        let space = Arc::clone(&self.space);
+        let shared = Arc::clone(&self.shared);
         // The sizes as well: a disk that hangs must not block a thread of the runtime.
         let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
             readers.read_with_index(cancellation, |store, index| {
                 Ok(StoreStatistics {
                     search: statistics::search(store, index)?,
-                    part_sizes: statistics::part_sizes(&space.path),
-                    free_disk_bytes: space.free_bytes().ok(),
+                    part_sizes: statistics::part_sizes(&shared.space.path),
+                    free_disk_bytes: shared.space.free_bytes().ok(),
                     ..StoreStatistics::default()
                 })
             })
@@ -146,7 +146,7 @@ impl Engine for SqliteStore {
             Ok(decoder)
         };
         let slot: Box<dyn Send> = match path {
-            ReadPath::Point => return self.point_readers.read(run),
+            ReadPath::Point => return self.shared.point_readers.read(run),
             ReadPath::Background => return self.readers.read(run),
             ReadPath::Scan | ReadPath::FullScan => Box::new(self.readers.background_slot().await),
             ReadPath::Media => Box::new(self.readers.slots.media.acquire().await),
@@ -182,7 +182,7 @@ impl Engine for SqliteStore {
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
         // The index can wait until there is space again.
-        if self.space.check().is_err() {
+        if self.shared.space.check().is_err() {
             return Ok(IndexProgress::default());
         }
         reader_pool::run_indexing(&self.readers, SearchIndexer::run).await
@@ -193,7 +193,7 @@ impl Engine for SqliteStore {
         account: AccountId,
         newest: u64,
     ) -> Result<IndexStep, StoreError> {
-        if self.space.check().is_err() {
+        if self.shared.space.check().is_err() {
             return Ok(IndexStep::Blocked);
         }
         let step = move |indexer: &mut SearchIndexer| indexer.run_for(account, newest);
@@ -205,7 +205,7 @@ impl Engine for SqliteStore {
         account: AccountId,
         id: TemplateId,
     ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
-        self.point_readers.template(account, id)
+        self.shared.point_readers.template(account, id)
     }
 
     async fn name_conflict(
@@ -213,8 +213,8 @@ impl Engine for SqliteStore {
         account: AccountId,
         unique_key: [u8; 16],
     ) -> Result<Option<NameConflict>, StoreError> {
-        let lookup = self.indexes.names.lookup(unique_key);
-        self.point_readers.read(|connection| {
+        let lookup = self.shared.indexes.names.lookup(unique_key);
+        self.shared.point_readers.read(|connection| {
             let id = lookup.finish(connection)?;
             templates::name_conflict(connection, account, id, unique_key)
         })
@@ -226,8 +226,8 @@ impl Engine for SqliteStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let lookup = self.indexes.idempotency_keys.lookup(key);
-        self.point_readers.read(|connection| {
+        let lookup = self.shared.indexes.idempotency_keys.lookup(key);
+        self.shared.point_readers.read(|connection| {
             let id = lookup.finish(connection)?;
             idempotency::record(connection, id, key, at)
         })

@@ -56,17 +56,17 @@ impl WriteHealth {
 impl SqliteStore {
     /// Checks that the store can be read and written. Writes only if no recent write tells.
     pub(super) async fn check_ready(&self) -> Result<(), StoreError> {
-        self.files.check()?;
-        self.space.check()?;
+        self.shared.files.check()?;
+        self.shared.space.check()?;
         self.readers.read(|connection| {
             Ok(connection.query_row("SELECT epoch FROM credential_epoch", [], |_| Ok(()))?)
         })?;
-        if self.write_health.is_known_good() {
+        if self.shared.health.is_known_good() {
             return Ok(());
         }
         match self.writer.write(probe).await {
             // The queue is full because writes fail, not because there are many.
-            Err(StoreError::Busy) if self.write_health.has_failed() => {
+            Err(StoreError::Busy) if self.shared.health.has_failed() => {
                 Err(StoreError::Unavailable(Arc::new(std::io::Error::other(
                     "the last writes failed, and the queue is full",
                 ))))

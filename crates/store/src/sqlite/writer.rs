@@ -20,9 +20,9 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+pub(super) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
-pub(super) use self::{batch::Batch, writer_loop::WriterShared};
-use super::SqliteOptions;
+use super::{SqliteOptions, open::Shared};
 use crate::{StoreError, activity::QueueDepth, engine::Output};
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
@@ -36,7 +36,7 @@ impl Writer {
     pub(super) fn start(
         path: PathBuf,
         connection: Connection,
-        shared: WriterShared,
+        shared: Arc<Shared>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = sync_channel(options.queue_capacity);
@@ -138,7 +138,8 @@ fn out_of_ids() -> StoreError {
 mod tests {
     use super::*;
     use crate::{
-        SchemaPolicy,
+        EventNotifier, SchemaPolicy,
+        activity::CommitCounters,
         sqlite::{
             buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
             open_files::OpenFiles, point_readers::PointReaders, write_health::WriteHealth,
@@ -161,16 +162,16 @@ mod tests {
                        created_at) VALUES (1, 'a', 'v1', 'auto', 1, 0)";
         connection.execute(account, []).unwrap();
         let files = Arc::new(OpenFiles::of(&path).unwrap());
-        let shared = WriterShared {
-            point_readers: Arc::new(PointReaders::of(Arc::clone(&files))),
+        let shared = Arc::new(Shared {
+            point_readers: PointReaders::of(Arc::clone(&files)),
             indexes: Arc::new(BufferedIndexes::new(8)),
-            event_notifier: Arc::default(),
+            event_notifier: EventNotifier::default(),
             files,
-            space: Arc::new(DiskSpace::of(&path, 0, false)),
-            health: Arc::new(WriteHealth::new()),
+            space: DiskSpace::of(&path, 0, false),
+            health: WriteHealth::new(),
             queue_depth: Arc::default(),
-            commit_counters: Arc::default(),
-        };
+            commit_counters: CommitCounters::default(),
+        });
         let writer =
             Writer::start(path.clone(), connection, shared, &SqliteOptions::default()).unwrap();
         // The writes queue up while another connection holds the lock; the first may be ahead of

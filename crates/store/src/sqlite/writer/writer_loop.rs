@@ -16,12 +16,10 @@ use rusqlite::Connection;
 
 use super::{Batch, QueuedWrite, WriteError, batch::ClosedBatch};
 use crate::{
-    EventNotifier, SchemaPolicy, StoreError,
-    activity::{CommitCounters, QueueDepth},
+    SchemaPolicy, StoreError,
     sqlite::{
-        Acknowledge, SqliteOptions, buffered_index::BufferedIndexes, checkpoint::Checkpointer,
-        connection, disk_space::DiskSpace, open_files::OpenFiles, point_readers::PointReaders,
-        write_health::WriteHealth,
+        Acknowledge, SqliteOptions, checkpoint::Checkpointer, connection, open::Shared,
+        open_files::OpenFiles,
     },
 };
 
@@ -32,26 +30,13 @@ const MAX_BATCH_WRITES: usize = 512;
 /// The writer is idle after this long without a write.
 const IDLE_AFTER: Duration = Duration::from_millis(100);
 
-/// What the writer shares with the rest of the store.
-pub(in crate::sqlite) struct WriterShared {
-    /// The connections of point reads and the cache of what they read.
-    pub(in crate::sqlite) point_readers: Arc<PointReaders>,
-    pub(in crate::sqlite) indexes: Arc<BufferedIndexes>,
-    pub(in crate::sqlite) event_notifier: Arc<EventNotifier>,
-    pub(in crate::sqlite) files: Arc<OpenFiles>,
-    pub(in crate::sqlite) space: Arc<DiskSpace>,
-    pub(in crate::sqlite) health: Arc<WriteHealth>,
-    pub(in crate::sqlite) queue_depth: Arc<QueueDepth>,
-    pub(in crate::sqlite) commit_counters: Arc<CommitCounters>,
-}
-
 /// The state of the writer thread.
 pub(super) struct WriterLoop {
     /// Declared before `connection`, so that it is dropped first: SQLite checkpoints the whole WAL
     /// when the last connection closes, and that should be the writer's.
     checkpointer: Checkpointer,
     /// Declared before `connection` for the same reason.
-    shared: WriterShared,
+    shared: Arc<Shared>,
     path: PathBuf,
     connection: Option<Connection>,
     /// SQLite's `data_version`, which changes when another process has written. Empty if the buffered
@@ -88,7 +73,7 @@ impl WriterLoop {
     pub(super) fn new(
         path: PathBuf,
         connection: Connection,
-        shared: WriterShared,
+        shared: Arc<Shared>,
         options: &SqliteOptions,
     ) -> Result<Self, StoreError> {
         let mut writer_loop = Self {
@@ -219,8 +204,7 @@ impl WriterLoop {
             self.roll_back();
             BatchError::NotBegun(error)
         })?;
-        let indexes = Arc::clone(&self.shared.indexes);
-        let run = self.run_all(&indexes, writes);
+        let run = self.run_all(writes);
         let ClosedBatch { newest_seqs, index_changes } = run.map_err(|error| {
             self.roll_back();
             BatchError::WriteFailed(error)
@@ -234,7 +218,7 @@ impl WriterLoop {
         match self.commit() {
             Ok(()) => {
                 self.shared.commit_counters.record_batch(size);
-                index_changes.apply(&indexes);
+                index_changes.apply(&self.shared.indexes);
                 Ok(newest_seqs)
             }
             Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
@@ -242,13 +226,9 @@ impl WriterLoop {
     }
 
     /// Runs the writes in the transaction that has begun. The connection is lost if this panics.
-    fn run_all(
-        &mut self,
-        indexes: &Arc<BufferedIndexes>,
-        writes: &mut [QueuedWrite],
-    ) -> Result<ClosedBatch, StoreError> {
+    fn run_all(&mut self, writes: &mut [QueuedWrite]) -> Result<ClosedBatch, StoreError> {
         let connection = self.connection.take().expect("the transaction has begun on it");
-        let mut batch = Batch::new(connection, Arc::clone(indexes));
+        let mut batch = Batch::new(connection, Arc::clone(&self.shared.indexes));
         let run = writes.iter_mut().try_for_each(|write| run_one(write, &mut batch));
         let closed = run.and_then(|()| batch.close());
         self.connection = Some(batch.into_connection());
@@ -264,8 +244,7 @@ impl WriterLoop {
     /// Loads the buffered indexes if the connection is new, or if another process has written since
     /// they were loaded.
     fn load_indexes(&mut self) -> Result<(), StoreError> {
-        let WriterShared { indexes, point_readers, .. } = &self.shared;
-        let (indexes, point_readers) = (Arc::clone(indexes), Arc::clone(point_readers));
+        let shared = Arc::clone(&self.shared);
         let connection = self.connection()?;
         let mut query = connection.prepare_cached("PRAGMA data_version")?;
         let version = query.query_row([], |row| row.get(0))?;
@@ -274,21 +253,20 @@ impl WriterLoop {
             // Like a commit: entries may leave the memory that an open read transaction does not find
             // in the table.
             let connection = self.connection()?;
-            point_readers.during_commit(|| indexes.load(connection))?;
+            shared.point_readers.during_commit(|| shared.indexes.load(connection))?;
             self.data_version = Some(version);
         }
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        let point_readers = Arc::clone(&self.shared.point_readers);
-        let commit_counters = Arc::clone(&self.shared.commit_counters);
+        let shared = Arc::clone(&self.shared);
         let connection = self.connection()?;
-        let committed = point_readers.during_commit(|| {
+        let committed = shared.point_readers.during_commit(|| {
             let began = Instant::now();
             let committed =
                 connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-            commit_counters.record_commit(began);
+            shared.commit_counters.record_commit(began);
             committed
         });
         // Checked again after the commit: a write is acknowledged only if it is in the file that
