@@ -3,7 +3,6 @@
 //! opens `COPY` into the event table; the third writes the events and commits.
 
 mod copying;
-mod idempotency;
 mod prechecks;
 mod statements;
 
@@ -17,7 +16,6 @@ use galley_domain::{
 
 use self::{
     copying::copy,
-    idempotency::RecordColumns,
     prechecks::{BatchAccount, BatchAccounts, ExistingState, begin, limited_account},
     statements::PreparedStatements,
 };
@@ -201,7 +199,6 @@ impl Batch<'_> {
         &self,
         events: impl Future<Output = Result<(), StoreError>>,
     ) -> Result<(), StoreError> {
-        let records = RecordColumns::new(self.pending, &self.created);
         let changed: Vec<(&AccountId, &BatchAccount)> =
             self.accounts.iter().filter(|(_, it)| it.has_new_events).collect();
         let accounts: Vec<i64> = changed.iter().map(|(id, _)| key(id.get())).collect();
@@ -213,7 +210,7 @@ impl Batch<'_> {
         let (events, records, counters, committed) = tokio::join!(
             biased;
             events,
-            records.insert(self.connection, &self.statements.insert_records),
+            self.insert_records(),
             self.connection.query_prepared(&self.statements.update_counters, counters),
             self.connection.commit(),
         );
@@ -221,6 +218,28 @@ impl Batch<'_> {
         records.map_err(errors::beside_commit)?;
         counters.map_err(errors::beside_commit)?;
         committed
+    }
+
+    /// Inserts the idempotency records of the new templates.
+    async fn insert_records(&self) -> Result<(), StoreError> {
+        let records = self.created.iter().filter_map(|row| {
+            let Create { new, keys } = &self.pending[row.index].input;
+            Some((row, new, keys.idempotency.as_ref()?, &new.idempotency.as_ref()?.payload))
+        });
+        let records: Vec<_> = records.collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<&[u8]> = records.iter().map(|(_, _, key, _)| &key[..]).collect();
+        let payloads: Vec<&[u8]> = records.iter().map(|(.., payload)| &payload[..]).collect();
+        let ids: Vec<i64> = records.iter().map(|(row, ..)| key(row.id.get())).collect();
+        let categories: Vec<i16> =
+            records.iter().map(|(_, new, ..)| new.template.category().code().into()).collect();
+        let statuses: Vec<i16> =
+            records.iter().map(|(row, ..)| row.state.status().code().into()).collect();
+        let created_at: Vec<i64> = records.iter().map(|(_, new, ..)| millis(new.at)).collect();
+        let values: Values<'_> = &[&keys, &payloads, &ids, &categories, &statuses, &created_at];
+        self.connection.query_prepared(&self.statements.insert_records, values).await.map(drop)
     }
 
     async fn copy_templates(&self, sink: CopySink) -> Result<(), StoreError> {
