@@ -25,7 +25,7 @@ pub(super) async fn sweep_records(
 ) -> Result<RetentionCursor, StoreError> {
     let start = from.unwrap_or_default();
     let select = "SELECT key, created_at FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
-    let connection = pools.acquire_slow().await?;
+    let connection = pools.slow.get().await?;
     let rows = connection.query(select, &[&&start[..], &STEP_RECORDS]).await?;
     let last = rows.last().map(|row| row.hash("key")).transpose()?;
     let mut expired: Vec<Vec<u8>> = Vec::new();
@@ -69,7 +69,7 @@ impl Readiness {
         }
         let message = "SELECT pg_logical_emit_message(true, 'galley', 'ready')::text, \
                        current_setting('transaction_read_only') AS read_only";
-        let rows = pools.acquire().await?.query(message, &[]).await?;
+        let rows = pools.fast.get().await?.query(message, &[]).await?;
         if rows
             .first()
             .map_or(Ok(false), |row| row.value::<String>("read_only").map(|it| it == "on"))?

@@ -90,6 +90,6 @@ impl PostgresStore {
         account: AccountId,
     ) -> Result<PgConnection, StoreError> {
         let slot = self.read_slots.acquire(kind, account).await?;
-        self.pools.acquire_slow_with(slot).await
+        Ok(self.pools.slow.get().await?.with_slot(slot))
     }
 }

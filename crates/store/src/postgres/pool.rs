@@ -34,9 +34,12 @@ pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// All connection pools of a store.
 pub(super) struct PgPools {
-    fast: Arc<PgPool>,
-    slow: Arc<PgPool>,
-    creates: Arc<PgPool>,
+    /// Exclusive connections for short statements.
+    pub(super) fast: Arc<PgPool>,
+    /// Exclusive connections for statements with the longer deadline of lists and searches.
+    pub(super) slow: Arc<PgPool>,
+    /// The connection of the create worker, whose runtime drives its I/O.
+    pub(super) creates: Arc<PgPool>,
     /// Shared reads have a pool of their own, so that writes never take their connections.
     reads: Arc<PgPool>,
     shared: [SharedSlot; SHARED_CONNECTIONS],
@@ -76,29 +79,6 @@ impl PgPools {
     /// How the pools are used. Shared reads never wait for a connection in use.
     pub(super) fn activity(&self) -> [PoolActivity; 2] {
         [self.fast.activity("write_connections"), self.slow.activity("read_connections")]
-    }
-
-    /// An exclusive connection for short statements.
-    pub(super) async fn acquire(&self) -> Result<PgConnection, StoreError> {
-        self.fast.get().await
-    }
-
-    /// An exclusive connection for statements with the longer deadline of lists and searches.
-    pub(super) async fn acquire_slow(&self) -> Result<PgConnection, StoreError> {
-        self.slow.get().await
-    }
-
-    /// The same for a read with a slot, which is released after the connection.
-    pub(super) async fn acquire_slow_with(
-        &self,
-        slot: impl Send + Sync + 'static,
-    ) -> Result<PgConnection, StoreError> {
-        Ok(self.acquire_slow().await?.with_slot(slot))
-    }
-
-    /// The connection of the create worker. The calling runtime drives its I/O.
-    pub(super) async fn acquire_for_creates(&self) -> Result<PgConnection, StoreError> {
-        self.creates.get().await
     }
 }
 

@@ -63,7 +63,7 @@ impl Engine for PostgresStore {
     }
 
     async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
-        let connection = self.pools.acquire_slow().await?;
+        let connection = self.pools.slow.get().await?;
         Ok(StoreStatistics {
             search: statistics::search(&connection).await?,
             part_sizes: vec![("database", statistics::database_size(&connection).await?)],
@@ -114,7 +114,7 @@ impl Engine for PostgresStore {
         let rows = match path {
             ReadPath::Point => self.pools.read(&statement, values).await?,
             ReadPath::Background | ReadPath::Scan => {
-                self.pools.acquire_slow().await?.query(&statement, values).await?
+                self.pools.slow.get().await?.query(&statement, values).await?
             }
             ReadPath::FullScan => {
                 let config = self.address.without_deadline();
@@ -123,7 +123,7 @@ impl Engine for PostgresStore {
             }
             ReadPath::Media => {
                 let slot = self.read_slots.acquire_media().await?;
-                self.pools.acquire_slow_with(slot).await?.query(&statement, values).await?
+                self.pools.slow.get().await?.with_slot(slot).query(&statement, values).await?
             }
             ReadPath::Account(ReadKind::Feed, account) => {
                 let _slot = self.read_slots.acquire(ReadKind::Feed, account).await?;

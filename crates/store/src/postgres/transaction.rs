@@ -92,7 +92,7 @@ impl Transaction {
     /// A transaction that begins with its first statement.
     pub(super) async fn unbegun(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
         Ok(Self {
-            connection: Some(pools.acquire().await?),
+            connection: Some(pools.fast.get().await?),
             pools: Arc::clone(pools),
             has_begun: false,
             accounts: HashMap::new(),
@@ -118,7 +118,7 @@ impl Transaction {
                 // The connection may have broken while it was idle: try another one. It must not keep
                 // its place in the pool while this one waits for a place.
                 self.connection = None;
-                self.connection = Some(self.pools.acquire().await?);
+                self.connection = Some(self.pools.fast.get().await?);
                 begin_on(self.open(), reads).await?
             }
         };

@@ -162,7 +162,7 @@ impl CreateWorker {
         let connection = if let Some(connection) = self.connection.take() {
             connection
         } else {
-            PreparedConnection::new(self.pools.acquire_for_creates().await?).await?
+            PreparedConnection::new(self.pools.creates.get().await?).await?
         };
         let Self { pools, queue, .. } = self;
         let done = Batch::run(&connection, &pools.ids, batch, queue, precheck).await;

@@ -28,7 +28,7 @@ const CONNECT_BACKOFF: Duration = Duration::from_millis(100);
 /// A pool of connections. A connection that is in use or being opened holds a permit; an idle one
 /// does not. A caller with a permit opens a connection only if none is idle, so there are never
 /// more connections than permits.
-pub(super) struct PgPool {
+pub(in crate::postgres) struct PgPool {
     connector: FailoverConnector,
     pub(super) tls: Tls,
     /// Statement deadline.
@@ -75,7 +75,7 @@ impl PgPool {
 
     /// An idle connection, or a new one. Waits for a limited time; fails with [`StoreError::Busy`] if
     /// all connections are in use.
-    pub(super) async fn get(self: &Arc<Self>) -> Result<PgConnection, StoreError> {
+    pub(in crate::postgres) async fn get(self: &Arc<Self>) -> Result<PgConnection, StoreError> {
         if let Some(failure) = self.backoff_failure() {
             return Err(failure);
         }

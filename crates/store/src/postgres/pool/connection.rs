@@ -75,7 +75,7 @@ impl PgConnection {
 
     /// Keeps the slot of a read until the pool has the connection back, even if the read is dropped
     /// and the server is still told to cancel its statement.
-    pub(super) fn with_slot(mut self, slot: impl Send + Sync + 'static) -> Self {
+    pub(in crate::postgres) fn with_slot(mut self, slot: impl Send + Sync + 'static) -> Self {
         if let Some(lease) = &mut self.lease {
             lease.slot = Some(Box::new(slot));
         }
