@@ -59,11 +59,16 @@ fn progress(index: &Connection, account: i64) -> Result<(i64, Option<i64>), Stor
     let scanned = index
         .prepare_cached("SELECT scanned FROM progress")?
         .query_row([], |row| row.get::<_, Option<i64>>(0))?;
-    let indexed: Option<i64> = index
+    Ok((last_indexed(index, account)?, scanned))
+}
+
+/// The last indexed event of an account.
+pub(super) fn last_indexed(index: &Connection, account: i64) -> Result<i64, StoreError> {
+    let seq = index
         .prepare_cached("SELECT seq FROM indexed_event WHERE account_id = ?1")?
         .query_row([account], |row| row.get(0))
         .optional()?;
-    Ok((indexed.unwrap_or(0), scanned))
+    Ok(seq.unwrap_or(0))
 }
 
 /// When the account's first template after `scanned` changed.

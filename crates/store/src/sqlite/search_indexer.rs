@@ -208,12 +208,7 @@ impl IndexBatch<'_> {
         let mut rows = accounts.query([first, last])?;
         while let Some(row) = rows.next()? {
             let (account, last): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let indexed: Option<i64> = self
-                .index
-                .prepare_cached("SELECT seq FROM indexed_event WHERE account_id = ?1")?
-                .query_row([account], |row| row.get(0))
-                .optional()?;
-            let indexed = indexed.unwrap_or(0);
+            let indexed = index_state::last_indexed(self.index, account)?;
             if indexed < last {
                 behind.push((account, indexed, last));
             }
