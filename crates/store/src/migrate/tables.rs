@@ -12,11 +12,8 @@ use super::{
 /// The schema of a SQLite store: the declared type of each stored column, by table and column.
 pub(super) type SourceSchema = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The schema of a PostgreSQL store.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TargetSchema {
-    pub(super) tables: BTreeMap<String, TargetTable>,
-}
+/// The tables of a PostgreSQL store, by name.
+pub(super) type TargetSchema = BTreeMap<String, TargetTable>;
 
 /// A table of a PostgreSQL store.
 #[derive(Clone, Debug, Default)]
@@ -107,11 +104,11 @@ pub(super) fn to_copy(
 ) -> Result<Vec<Table>, SchemaMismatch> {
     for (table, _) in NOT_COPIED {
         source.remove(table);
-        target.tables.remove(table);
+        target.remove(table);
     }
     let mut tables = Vec::new();
     for name in in_order_of_references(&target) {
-        let Some(found) = target.tables.remove(&name) else { continue };
+        let Some(found) = target.remove(&name) else { continue };
         let Some(columns) = source.remove(&name) else {
             return Err(SchemaMismatch::OnlyInTarget(name));
         };
@@ -185,7 +182,7 @@ fn in_order_of_references(schema: &TargetSchema) -> Vec<String> {
         visited: &mut BTreeSet<&'s str>,
         ordered: &mut Vec<String>,
     ) {
-        let Some(table) = schema.tables.get(name) else { return };
+        let Some(table) = schema.get(name) else { return };
         if !visited.insert(name) {
             return;
         }
@@ -195,7 +192,7 @@ fn in_order_of_references(schema: &TargetSchema) -> Vec<String> {
         ordered.push(name.to_owned());
     }
     let (mut visited, mut ordered) = (BTreeSet::new(), Vec::new());
-    for name in schema.tables.keys() {
+    for name in schema.keys() {
         visit(schema, name, &mut visited, &mut ordered);
     }
     ordered

@@ -67,7 +67,7 @@ impl Target {
 
     /// The tables of the database.
     pub(super) async fn schema(&self) -> Result<TargetSchema, MigrateError> {
-        let mut schema = TargetSchema::default();
+        let mut schema = TargetSchema::new();
         let mut keys: HashMap<String, BTreeMap<i32, String>> = HashMap::new();
         for row in self.client.query(COLUMNS, &[]).await? {
             let (table, name): (String, String) = (row.try_get(0)?, row.try_get(1)?);
@@ -76,17 +76,17 @@ impl Target {
             if let Some(position) = row.try_get("key_position")? {
                 keys.entry(table.clone()).or_default().insert(position, name.clone());
             }
-            let found = schema.tables.entry(table).or_default();
+            let found = schema.entry(table).or_default();
             if row.try_get("is_generated")? {
                 found.generated_id = Some(name.clone());
             }
             found.columns.push(Column { name, ty });
         }
         for (table, key) in keys {
-            schema.tables.entry(table).or_default().key = key.into_values().collect();
+            schema.entry(table).or_default().key = key.into_values().collect();
         }
         for row in self.client.query(REFERENCES, &[]).await? {
-            let table = schema.tables.entry(row.try_get(0)?).or_default();
+            let table = schema.entry(row.try_get(0)?).or_default();
             table.references.insert(row.try_get(1)?);
         }
         Ok(schema)
