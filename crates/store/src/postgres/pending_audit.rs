@@ -52,11 +52,8 @@ impl PendingEntries {
             return Vec::new();
         }
         let Self { accounts, times, actors, kinds, subjects, details } = self;
-        let values = values![accounts, times, actors, kinds, subjects, details].into();
-        vec![
-            DeferredWrite { statement: LOCK, values: values![LOCK_KEY].into() },
-            DeferredWrite { statement: APPEND, values },
-        ]
+        let entries = values![accounts, times, actors, kinds, subjects, details];
+        vec![(LOCK, values![LOCK_KEY].into()), (APPEND, entries.into())]
     }
 }
 

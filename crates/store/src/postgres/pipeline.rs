@@ -10,17 +10,7 @@ use crate::{StoreError, engine::Value};
 pub(super) type Query<'a> = (&'a str, Values<'a>);
 
 /// A write that is sent later.
-pub(super) struct DeferredWrite {
-    pub(super) statement: &'static str,
-    pub(super) values: Vec<Value<'static>>,
-}
-
-impl DeferredWrite {
-    /// The statement and its borrowed parameters.
-    pub(super) fn as_query(&self) -> (&'static str, Vec<&(dyn ToSql + Sync)>) {
-        (self.statement, bound(&self.values))
-    }
-}
+pub(super) type DeferredWrite = (&'static str, Vec<Value<'static>>);
 
 /// The values as the driver takes them.
 pub(super) fn bound<'v>(values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {

@@ -200,8 +200,7 @@ impl Transaction {
             newest.extend(locked.new_event().map(|event| (*account, event)));
         }
         for values in updates {
-            let (statement, values) = (AccountState::UPDATE, values.into());
-            self.deferred.push(DeferredWrite { statement, values });
+            self.deferred.push((AccountState::UPDATE, values.into()));
         }
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         if !self.has_begun {
@@ -210,8 +209,10 @@ impl Transaction {
             }
             self.ensure_begun().await?;
         }
-        let writes: Vec<_> = self.deferred.iter().map(DeferredWrite::as_query).collect();
-        let writes: Vec<Query<'_>> = writes.iter().map(|(write, it)| (*write, &**it)).collect();
+        let values: Vec<_> = self.deferred.iter().map(|(_, values)| bound(values)).collect();
+        let writes =
+            self.deferred.iter().zip(&values).map(|((write, _), values)| (*write, &**values));
+        let writes: Vec<Query<'_>> = writes.collect();
         // A page of a sweep writes more rows than one pipeline takes.
         let (early, last) = writes.split_at(writes.len().saturating_sub(MAX_STATEMENTS));
         for part in early.chunks(MAX_STATEMENTS) {
@@ -304,7 +305,7 @@ impl EngineTx for Transaction {
     /// The commit sends the deferred writes together, in this order.
     fn defer(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<(), StoreError> {
         let values = values.iter().cloned().map(Value::into_owned).collect();
-        self.deferred.push(DeferredWrite { statement, values });
+        self.deferred.push((statement, values));
         Ok(())
     }
 
