@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -86,26 +86,6 @@ impl CommitCounters {
 
     pub(crate) fn commit_micros(&self) -> HistogramSnapshot {
         self.commit_micros.snapshot()
-    }
-}
-
-/// The number of writes in a queue.
-#[derive(Debug, Default)]
-pub(crate) struct QueueDepth(AtomicUsize);
-
-impl QueueDepth {
-    /// Counts a write, before it is queued.
-    pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts writes out that were taken from the queue, or not accepted.
-    pub(crate) fn remove(&self, writes: usize) {
-        self.0.fetch_sub(writes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -1,6 +1,10 @@
 //! Opens a store.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, atomic::AtomicUsize},
+};
 
 use tokio::sync::Semaphore;
 
@@ -9,10 +13,7 @@ use super::{
     missing_rights, open_files::OpenFiles, point_readers::PointReaders, reader_pool::ReaderPool,
     write_health::WriteHealth, writer::Writer,
 };
-use crate::{
-    EventNotifier, StoreError,
-    activity::{CommitCounters, QueueDepth},
-};
+use crate::{EventNotifier, StoreError, activity::CommitCounters};
 
 /// Maximum number of queued writes that carry many bytes; all of them can be in one transaction.
 const MAX_QUEUED_LARGE_WRITES: usize = 4;
@@ -38,7 +39,8 @@ pub(super) struct Shared {
     pub(super) files: Arc<OpenFiles>,
     pub(super) space: DiskSpace,
     pub(super) health: WriteHealth,
-    pub(super) queue_depth: Arc<QueueDepth>,
+    /// The number of queued writes.
+    pub(super) queue_depth: Arc<AtomicUsize>,
     pub(super) commit_counters: CommitCounters,
 }
 

@@ -5,7 +5,7 @@ use std::{
     ops::ControlFlow,
     path::Path,
     pin::pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, Waker},
 };
 
@@ -62,7 +62,7 @@ impl Engine for SqliteStore {
 
     fn activity(&self) -> StoreActivity {
         StoreActivity {
-            queued_writes: self.shared.queue_depth.get(),
+            queued_writes: self.shared.queue_depth.load(Ordering::Relaxed),
             max_queued_writes: self.max_queued_writes,
             batch_sizes: self.shared.commit_counters.batch_sizes(),
             commit_micros: self.shared.commit_counters.commit_micros(),

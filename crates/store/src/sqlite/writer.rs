@@ -12,6 +12,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
@@ -23,12 +24,12 @@ use tokio::sync::oneshot;
 pub(super) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
 use super::{SqliteOptions, open::Shared};
-use crate::{StoreError, activity::QueueDepth, engine::Output};
+use crate::{StoreError, engine::Output};
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
     queue: Option<SyncSender<QueuedWrite>>,
-    queue_depth: Arc<QueueDepth>,
+    queue_depth: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,9 +68,9 @@ impl Writer {
         let write = QueuedWrite { work, output: None, reply, uses_reserve };
         let queue = self.queue.as_ref().expect("open until the writer is dropped");
         // Before the writer can take it.
-        self.queue_depth.add();
+        self.queue_depth.fetch_add(1, Ordering::Relaxed);
         if let Err(refused) = queue.try_send(write) {
-            self.queue_depth.remove(1);
+            self.queue_depth.fetch_sub(1, Ordering::Relaxed);
             return Err(match refused {
                 TrySendError::Full(_) => StoreError::Busy,
                 TrySendError::Disconnected(_) => stopped(),

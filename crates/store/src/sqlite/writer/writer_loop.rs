@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
+        atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
@@ -104,7 +105,7 @@ impl WriterLoop {
         while let Some(first) = self.next(queue) {
             writes.push(first);
             writes.extend(queue.try_iter().take(MAX_BATCH_WRITES - 1));
-            self.shared.queue_depth.remove(writes.len());
+            self.shared.queue_depth.fetch_sub(writes.len(), Ordering::Relaxed);
             // A panic must not end the thread. Whether it came before or after the commit is unknown.
             if catch_unwind(AssertUnwindSafe(|| self.run_batch(&mut writes))).is_err() {
                 self.connection = None;
