@@ -23,7 +23,7 @@ pub(crate) use self::faults::FaultPoints;
 pub use self::faults::{Fault, Faults, PlantedError};
 pub use self::store::Store;
 pub(crate) use self::{
-    account::AccountState,
+    account::{AccountState, account_state_columns},
     tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},
     value::{Value, values},
 };

@@ -4,19 +4,27 @@ use galley_domain::id::AccountId;
 
 use super::{Dialect, Value, values};
 use crate::{
-    AccountLimits, StoreError,
-    decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
-    stored_row::StoredRow,
+    AccountLimits, StoreError, decisions::stored_bytes::StoredBytes, stored_row::StoredRow,
 };
+
+/// The columns that [`AccountState::read`] reads.
+macro_rules! account_state_columns {
+    ($last_template:literal) => {
+        concat!(
+            $last_template,
+            " AS last_template, last_seq, CAST(template_limit AS bigint) AS template_limit, four_eyes, \
+             deleted_at IS NOT NULL AS is_deleted, ",
+            $crate::decisions::stored_bytes::stored_bytes_columns!(),
+        )
+    };
+}
+pub(crate) use account_state_columns;
 
 macro_rules! select {
     ($last_template:literal, $lock:literal) => {
         concat!(
             "SELECT ",
-            $last_template,
-            " AS last_template, last_seq, CAST(template_limit AS bigint) AS template_limit, four_eyes, \
-             deleted_at IS NOT NULL AS is_deleted, ",
-            stored_bytes_columns!(),
+            account_state_columns!($last_template),
             " FROM account WHERE id = $1",
             $lock
         )

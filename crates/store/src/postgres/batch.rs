@@ -20,7 +20,7 @@ use self::{
     statements::PreparedStatements,
 };
 pub(super) use self::{
-    prechecks::{Precheck, is_account_locked, needs_full_precheck, no_account},
+    prechecks::{Precheck, is_account_locked, needs_full_precheck},
     statements::PreparedConnection,
 };
 use super::{
@@ -34,7 +34,8 @@ use crate::{
     creates::{Create, Existing, KeyOwner},
     decisions::{limits::RateCounter, stored_bytes::version_bytes},
     encoding::{actor_key, key, millis},
-    engine::{Dialect, values},
+    engine::{AccountState, Dialect, values},
+    error::no_account,
     limits,
     template_rows::{created, new_values},
     uploads,
@@ -104,8 +105,9 @@ impl Batch<'_> {
         } else {
             batch.commit(events).await?;
         }
-        let changed = batch.accounts.iter().filter(|(_, account)| account.has_new_events);
-        let newest = changed.map(|(id, account)| (*id, account.last_seq)).collect();
+        let newest =
+            |(id, account): (&AccountId, &BatchAccount)| Some((*id, account.state.new_event()?));
+        let newest = batch.accounts.iter().filter_map(newest).collect();
         let outcomes = batch.outcomes.into_iter().map(|it| it.ok_or_else(no_account)).collect();
         Ok((outcomes, newest))
     }
@@ -135,7 +137,7 @@ impl Batch<'_> {
                 locked: None,
                 group: group.and_then(|group| existing.group_categories.get(&group).copied()),
                 quota: account.quota.as_mut(),
-                exceeded: account.stored_bytes.refusal(bytes),
+                exceeded: account.state.stored_bytes.refusal(bytes),
             };
             match decided.outcome(new) {
                 Some(CreateOutcome::Limited(_)) if precheck == Precheck::Optimistic => {
@@ -147,11 +149,11 @@ impl Batch<'_> {
                     continue;
                 }
             }
+            let account = &mut account.state;
             account.stored_bytes.add(bytes);
             group.map(|group| existing.group_categories.insert(group, new.template.category()));
             account.last_template = ids.next(account.last_template, new.at);
-            account.last_seq += 1;
-            account.has_new_events = true;
+            let seq = account.next_event();
             let id = TemplateId::new(account.last_template).ok_or_else(ids_exhausted)?;
             let state = State::initial(new.review);
             let template = created(new, id, &state);
@@ -161,7 +163,7 @@ impl Batch<'_> {
                 existing.records.insert(key, IdempotencyRecord { payload, created: template });
             }
             self.outcomes[index] = Some(CreateOutcome::Created(template));
-            self.created.push(CreatedRow { index, id, seq: account.last_seq, state });
+            self.created.push(CreatedRow { index, id, seq, state });
         }
         Ok(())
     }
@@ -199,10 +201,11 @@ impl Batch<'_> {
         &self,
         events: impl Future<Output = Result<(), StoreError>>,
     ) -> Result<(), StoreError> {
-        let changed: Vec<(&AccountId, &BatchAccount)> =
-            self.accounts.iter().filter(|(_, it)| it.has_new_events).collect();
+        let states = self.accounts.iter().map(|(id, account)| (id, &account.state));
+        let changed: Vec<(&AccountId, &AccountState)> =
+            states.filter(|(_, it)| it.new_event().is_some()).collect();
         let accounts: Vec<i64> = changed.iter().map(|(id, _)| key(id.get())).collect();
-        let last_seqs: Vec<i64> = changed.iter().map(|(_, it)| key(it.last_seq)).collect();
+        let last_seqs: Vec<i64> = changed.iter().map(|(_, it)| key(it.newest_event())).collect();
         let last_templates: Vec<i64> =
             changed.iter().map(|(_, it)| key(it.last_template)).collect();
         let bytes: Vec<i64> = changed.iter().map(|(_, it)| it.stored_bytes.change()).collect();

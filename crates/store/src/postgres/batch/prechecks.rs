@@ -10,11 +10,9 @@ use super::statements::PreparedStatements;
 use crate::{
     IdempotencyRecord, StoreError,
     creates::KeyOwner,
-    decisions::{
-        limits::{RemainingQuota, last_hour},
-        stored_bytes::StoredBytes,
-    },
+    decisions::limits::{RemainingQuota, last_hour},
     encoding::{idempotency_cutoff, key},
+    engine::AccountState,
     postgres::{
         create_queue::PendingCreate,
         errors,
@@ -23,8 +21,6 @@ use crate::{
     stored_row::StoredRow as _,
     templates,
 };
-
-pub(in crate::postgres) use crate::error::no_account;
 
 /// How much a batch checks before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,14 +53,11 @@ pub(in crate::postgres) fn needs_full_precheck(error: &StoreError) -> bool {
 
 pub(super) type BatchAccounts = HashMap<AccountId, BatchAccount>;
 
-/// The state of a locked account, with the changes of the batch so far.
+/// A locked account.
 pub(super) struct BatchAccount {
-    pub(super) last_seq: u64,
-    pub(super) last_template: u64,
+    pub(super) state: AccountState,
     /// `None` if the account has no limits.
     pub(super) quota: Option<RemainingQuota>,
-    pub(super) stored_bytes: StoredBytes,
-    pub(super) has_new_events: bool,
 }
 
 /// Stored rows that can conflict with a create. Each create of the batch adds its own for the
@@ -118,19 +111,11 @@ pub(super) async fn begin(
     started?;
     let mut accounts = BatchAccounts::new();
     for row in &locked.map_err(account_locked)? {
-        let limit: Option<i32> = row.value("template_limit")?;
-        if precheck == Precheck::Optimistic && limit.is_some() {
+        let state = AccountState::read(row)?;
+        if precheck == Precheck::Optimistic && state.limits.is_some() {
             return Err(limited_account());
         }
-        let (last_seq, last_template) = (row.number("last_seq")?, row.number("last_template")?);
-        let locked = BatchAccount {
-            last_seq,
-            last_template,
-            quota: None,
-            stored_bytes: StoredBytes::read(row)?,
-            has_new_events: false,
-        };
-        accounts.insert(row.account_id("id")?, locked);
+        accounts.insert(row.account_id("id")?, BatchAccount { state, quota: None });
     }
     // Check in the order of sending: the first error is the cause of all later ones.
     let (owners, quotas) = (owners?, quotas?);

@@ -3,14 +3,14 @@
 use tokio_postgres::Statement;
 
 use crate::{
-    StoreError, decisions::stored_bytes::stored_bytes_columns, postgres::pool::PgConnection,
+    StoreError, engine::account_state_columns, postgres::pool::PgConnection,
     template_rows::insert_columns,
 };
 
 /// Locks the accounts in the order of their ids, so that two batches never deadlock.
 const LOCK: &str = concat!(
-    "SELECT id, last_seq, last_template, template_limit, ",
-    stored_bytes_columns!(),
+    "SELECT id, ",
+    account_state_columns!("last_template"),
     " FROM account WHERE id = ANY($1) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE"
 );
 
