@@ -24,14 +24,6 @@ const MAX_INDEX_HITS: i64 = 20_000;
 /// parsed once and not for every row, and so that the plan does not depend on the words.
 pub(super) struct SearchQuery(String);
 
-/// The result of a scan.
-struct Scan {
-    /// Hits, in list order.
-    ids: Vec<TemplateId>,
-    /// The last scanned template, if there are more.
-    last: Option<TemplateId>,
-}
-
 impl SearchQuery {
     pub(super) fn new(query: &ListQuery) -> Self {
         let prefix = account_prefix(query.account);
@@ -59,7 +51,7 @@ impl SearchQuery {
             if found.len() < min_hits {
                 break;
             }
-            let Scan { ids, last } = self.scan_first(connection, rest, max_rows).await?;
+            let (ids, last) = self.scan_first(connection, rest, max_rows).await?;
             found.extend(ids);
             let Some(last) = last.filter(|_| found.len() < wanted) else {
                 found.truncate(wanted);
@@ -75,13 +67,14 @@ impl SearchQuery {
         Ok(found)
     }
 
-    /// Scans the first templates of an id range.
+    /// Scans the first templates of an id range. Returns the hits in list order, and the last scanned
+    /// template, if there are more.
     async fn scan_first(
         &self,
         connection: &PgConnection,
         range: IdRange,
         max_rows: i64,
-    ) -> Result<Scan, StoreError> {
+    ) -> Result<(Vec<TemplateId>, Option<TemplateId>), StoreError> {
         let (order, last) = (range.order(), if range.ascending { "max" } else { "min" });
         let statement = format!(
             "SELECT array_agg(template_id ORDER BY template_id {order}) FILTER (WHERE \
@@ -91,9 +84,9 @@ impl SearchQuery {
         );
         let (above, below) = range.bounds();
         let rows = connection.query(&statement, &[&self.0, &above, &below, &max_rows]).await?;
-        let Some(row) = rows.first() else { return Ok(Scan { ids: Vec::new(), last: None }) };
+        let Some(row) = rows.first() else { return Ok((Vec::new(), None)) };
         let last = row.optional("last", |id: i64| TemplateId::new(u64::try_from(id).ok()?))?;
-        Ok(Scan { ids: ids(row)?, last })
+        Ok((ids(row)?, last))
     }
 
     /// Queries the GIN index; `None` if there are too many hits.

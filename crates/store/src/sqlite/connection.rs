@@ -167,37 +167,35 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a store with a schema that this program can read, to inspect and copy it.
 pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
-    try_open_to_copy(path).map_err(|error| missing_rights::explained(path, error))
-}
-
-fn try_open_to_copy(path: &Path) -> Result<Connection, StoreError> {
-    // SQLite falls back to read-only if the file is not writable.
-    let connection = open_read_write(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    schema::check_store(&connection)?;
-    Ok(connection)
+    let open = || -> Result<Connection, StoreError> {
+        // SQLite falls back to read-only if the file is not writable.
+        let connection = open_read_write(path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        schema::check_store(&connection)?;
+        Ok(connection)
+    };
+    open().map_err(|error| missing_rights::explained(path, error))
 }
 
 /// Opens a store of the current schema exclusively, inside a transaction that stays open, so that
 /// all reads see one state of the store.
 pub(crate) fn open_exclusive(path: &Path) -> Result<Connection, StoreError> {
-    try_open_exclusive(path).map_err(|error| missing_rights::explained(path, error))
-}
-
-fn try_open_exclusive(path: &Path) -> Result<Connection, StoreError> {
-    let connection = open_read_write(path)?;
-    // Every process with an open connection in WAL mode holds a lock, even when it is idle.
-    connection.busy_timeout(Duration::ZERO)?;
-    connection.pragma_update(None, "locking_mode", "exclusive")?;
-    connection.execute_batch("BEGIN")?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(
-        |error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy) => OpenError::InUse.into(),
-            _ => StoreError::from(error),
-        },
-    )?;
-    schema::check_current_store(&connection)?;
-    Ok(connection)
+    let open = || -> Result<Connection, StoreError> {
+        let connection = open_read_write(path)?;
+        // Every process with an open connection in WAL mode holds a lock, even when it is idle.
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.pragma_update(None, "locking_mode", "exclusive")?;
+        connection.execute_batch("BEGIN")?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(
+            |error| match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::DatabaseBusy) => OpenError::InUse.into(),
+                _ => StoreError::from(error),
+            },
+        )?;
+        schema::check_current_store(&connection)?;
+        Ok(connection)
+    };
+    open().map_err(|error| missing_rights::explained(path, error))
 }
 
 /// The settings that durability depends on: name, current value, and whether that is safe.

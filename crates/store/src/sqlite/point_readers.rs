@@ -137,18 +137,14 @@ impl PointReaders {
         struct Commit<'r>(&'r PointReaders);
         impl Drop for Commit<'_> {
             fn drop(&mut self) {
-                self.0.after_commit();
+                self.0.commits.fetch_add(1, Ordering::AcqRel);
+                self.0.cache.clear();
+                self.0.end_idle_transactions();
             }
         }
         self.commits.fetch_add(1, Ordering::AcqRel);
         let _commit = Commit(self);
         commit()
-    }
-
-    fn after_commit(&self) {
-        self.commits.fetch_add(1, Ordering::AcqRel);
-        self.cache.clear();
-        self.end_idle_transactions();
     }
 
     /// Ends the transactions of idle readers: they would keep the WAL from being checkpointed and
