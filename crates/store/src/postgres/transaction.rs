@@ -215,17 +215,13 @@ impl Transaction {
         let writes: Vec<Query<'_>> = writes.collect();
         // A page of a sweep writes more rows than one pipeline takes.
         let (early, last) = writes.split_at(writes.len().saturating_sub(MAX_STATEMENTS));
-        for part in early.chunks(MAX_STATEMENTS) {
-            let written = match PreparedPipeline::prepare(self.open(), part).await {
-                Ok(writes) => writes.run().await.map(drop),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = written {
-                self.open().roll_back().await;
-                return Err(error);
+        let prepare = async {
+            for part in early.chunks(MAX_STATEMENTS) {
+                PreparedPipeline::prepare(self.open(), part).await?.run().await?;
             }
-        }
-        let writes = match PreparedPipeline::prepare(self.open(), last).await {
+            PreparedPipeline::prepare(self.open(), last).await
+        };
+        let writes = match prepare.await {
             Ok(writes) => writes,
             Err(error) => {
                 self.open().roll_back().await;
