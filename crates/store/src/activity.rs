@@ -22,7 +22,7 @@ const COMMIT_BOUNDS: &[u64] =
 
 /// Counts values by bucket.
 #[derive(Debug)]
-struct Histogram {
+pub(crate) struct Histogram {
     bounds: &'static [u64],
     /// The values of each bucket, not cumulative. The last bucket has no bound.
     counts: Box<[AtomicU64]>,
@@ -41,7 +41,7 @@ impl Histogram {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    fn snapshot(&self) -> HistogramSnapshot {
+    pub(crate) fn snapshot(&self) -> HistogramSnapshot {
         let mut count = 0;
         let mut cumulative = self.counts.iter().map(|it| {
             count += it.load(Ordering::Relaxed);
@@ -56,8 +56,8 @@ impl Histogram {
 /// Counts the batches of a store and the durations of their commits.
 #[derive(Debug)]
 pub(crate) struct CommitCounters {
-    batch_sizes: Histogram,
-    commit_micros: Histogram,
+    pub(crate) batch_sizes: Histogram,
+    pub(crate) commit_micros: Histogram,
 }
 
 impl Default for CommitCounters {
@@ -78,14 +78,6 @@ impl CommitCounters {
     /// Records a commit that began then and has just ended.
     pub(crate) fn record_commit(&self, began: Instant) {
         self.commit_micros.observe(micros(began.elapsed()));
-    }
-
-    pub(crate) fn batch_sizes(&self) -> HistogramSnapshot {
-        self.batch_sizes.snapshot()
-    }
-
-    pub(crate) fn commit_micros(&self) -> HistogramSnapshot {
-        self.commit_micros.snapshot()
     }
 }
 

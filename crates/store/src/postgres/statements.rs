@@ -56,8 +56,8 @@ impl Engine for PostgresStore {
         StoreActivity {
             queued_writes,
             max_queued_writes,
-            batch_sizes: self.pools.commit_counters.batch_sizes(),
-            commit_micros: self.pools.commit_counters.commit_micros(),
+            batch_sizes: self.pools.commit_counters.batch_sizes.snapshot(),
+            commit_micros: self.pools.commit_counters.commit_micros.snapshot(),
             pools,
         }
     }

@@ -64,8 +64,8 @@ impl Engine for SqliteStore {
         StoreActivity {
             queued_writes: self.shared.queue_depth.load(Ordering::Relaxed),
             max_queued_writes: self.max_queued_writes,
-            batch_sizes: self.shared.commit_counters.batch_sizes(),
-            commit_micros: self.shared.commit_counters.commit_micros(),
+            batch_sizes: self.shared.commit_counters.batch_sizes.snapshot(),
+            commit_micros: self.shared.commit_counters.commit_micros.snapshot(),
             pools: self.readers.slots.activity(),
         }
     }
