@@ -29,9 +29,9 @@ pub enum Fault {
 /// The active faults by method.
 #[derive(Default)]
 pub struct Faults {
-    active: Mutex<Vec<(&'static str, Fault)>>,
+    active: Mutex<HashMap<&'static str, Fault>>,
     /// Number of calls of each method.
-    calls: Mutex<HashMap<String, usize>>,
+    calls: Mutex<HashMap<&'static str, usize>>,
     held: Notify,
     released: Notify,
     /// Number of calls that hang.
@@ -56,15 +56,17 @@ impl Drop for HangingCall<'_> {
 }
 
 impl Faults {
-    fn active(&self) -> MutexGuard<'_, Vec<(&'static str, Fault)>> {
+    fn active(&self) -> MutexGuard<'_, HashMap<&'static str, Fault>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<&'static str, usize>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the fault of a method, by its name.
     pub fn set(&self, method: &'static str, fault: Fault) {
-        let mut faults = self.active();
-        faults.retain(|(name, _)| *name != method);
-        faults.push((method, fault));
+        self.active().insert(method, fault);
     }
 
     /// Plants an error for as long as the store is in use.
@@ -78,13 +80,7 @@ impl Faults {
 
     /// How often a method was called.
     pub fn calls(&self, method: &str) -> usize {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.get(method).copied().unwrap_or(0)
-    }
-
-    fn count(&self, method: &str) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls.entry(method.to_owned()).or_default() += 1;
+        self.counts().get(method).copied().unwrap_or(0)
     }
 
     /// Removes all faults.
@@ -109,8 +105,7 @@ impl Faults {
     }
 
     fn of(&self, method: &str) -> Option<Fault> {
-        let faults = self.active();
-        faults.iter().find(|(name, _)| *name == method).map(|(_, fault)| *fault)
+        self.active().get(method).copied()
     }
 
     /// Runs a method with its faults.
@@ -119,9 +114,22 @@ impl Faults {
         method: &'static str,
         run: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.inject(method).await?;
+        *self.counts().entry(method).or_default() += 1;
+        match self.of(method) {
+            None | Some(Fault::Held | Fault::FailsAtCommit(_)) => {}
+            Some(Fault::Fails(error)) => return Err(error()),
+            Some(Fault::Hangs) => {
+                let _hanging = HangingCall::begin(self);
+                pending::<()>().await;
+            }
+            Some(Fault::Panics) => panic!("a fault was injected into {method}"),
+        }
         let result = run.await;
-        self.hold_back(method).await;
+        if matches!(self.of(method), Some(Fault::Held)) {
+            self.active().remove(method);
+            self.held.notify_one();
+            self.released.notified().await;
+        }
         result
     }
 
@@ -129,27 +137,6 @@ impl Faults {
         match self.of(method) {
             Some(Fault::FailsAtCommit(error)) => Some(error),
             _ => None,
-        }
-    }
-
-    pub(crate) async fn inject(&self, method: &str) -> Result<(), StoreError> {
-        self.count(method);
-        match self.of(method) {
-            None | Some(Fault::Held | Fault::FailsAtCommit(_)) => Ok(()),
-            Some(Fault::Fails(error)) => Err(error()),
-            Some(Fault::Hangs) => {
-                let _hanging = HangingCall::begin(self);
-                pending().await
-            }
-            Some(Fault::Panics) => panic!("a fault was injected into {method}"),
-        }
-    }
-
-    pub(crate) async fn hold_back(&self, method: &str) {
-        if matches!(self.of(method), Some(Fault::Held)) {
-            self.active().retain(|(name, _)| *name != method);
-            self.held.notify_one();
-            self.released.notified().await;
         }
     }
 }
