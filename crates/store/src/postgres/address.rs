@@ -175,39 +175,37 @@ impl PostgresAddress {
     /// the pending list of the GIN index, so that list is kept short.
     pub(super) fn with_deadline(&self, deadline: Duration) -> Config {
         let millis = deadline.as_millis();
-        let configured = self.with_options(&format!(
+        let options = format!(
             "-c enable_seqscan=off -c jit=off -c gin_pending_list_limit=256kB \
              -c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
-        ));
-        configured.config
+        );
+        self.with_options("", &options).config
     }
 
     /// Settings for large statements whose best plan does not depend on their parameters: lists,
     /// searches and creates. Each connection plans them once.
     pub(super) fn generic_plan(&self, deadline: Duration) -> Config {
-        self.with_options("-c plan_cache_mode=force_generic_plan").with_deadline(deadline)
+        self.with_options("", "-c plan_cache_mode=force_generic_plan").with_deadline(deadline)
     }
 
     /// Settings for batches of creates. A short lock timeout keeps one create from delaying its
     /// whole batch. A `lock_timeout` in the address takes precedence.
     pub(super) fn for_creates(&self) -> Config {
-        let mut config = self.config.clone();
-        let given = config.get_options().unwrap_or_default();
-        let options = format!("-c lock_timeout={} {given}", CREATE_LOCK_TIMEOUT.as_millis());
-        config.options(options.trim());
-        Self { config, tls_mode: self.tls_mode.clone() }.generic_plan(STATEMENT_TIMEOUT)
+        let lock_timeout = format!("-c lock_timeout={}", CREATE_LOCK_TIMEOUT.as_millis());
+        self.with_options(&lock_timeout, "").generic_plan(STATEMENT_TIMEOUT)
     }
 
     /// Pins `synchronous_commit` for all connections. A later change of the database's setting, or
     /// a failover to a server with another one, does not weaken commits.
     pub(super) fn with_synchronous_commit(&self, synchronous_commit: &str) -> Self {
-        self.with_options(&format!("-c synchronous_commit={synchronous_commit}"))
+        self.with_options("", &format!("-c synchronous_commit={synchronous_commit}"))
     }
 
-    fn with_options(&self, more: &str) -> Self {
+    /// The address with options before those that it has, and after them.
+    fn with_options(&self, before: &str, after: &str) -> Self {
         let mut config = self.config.clone();
         let given = config.get_options().unwrap_or_default();
-        let options = format!("{given} {more}");
+        let options = format!("{before} {given} {after}");
         config.options(options.trim());
         Self { config, tls_mode: self.tls_mode.clone() }
     }
