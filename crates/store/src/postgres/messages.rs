@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{
     pending::{self, Pending, drop_expired},
-    pool::{PgPools, Values},
+    pool::{PgConnection, PgPools, Values},
     transaction::{Transaction, transact},
 };
 use crate::{
@@ -66,7 +66,7 @@ async fn write(pools: &Arc<PgPools>, batch: &[PendingMessage]) -> Result<Outcome
 /// Adds messages of any accounts.
 async fn add(transaction: &mut Transaction, new: &[&NewMessage]) -> Result<Outcomes, StoreError> {
     transaction.ensure_begun().await?;
-    let mut counters = lock_counters(transaction, new).await?;
+    let mut counters = lock_counters(transaction.connection(), new).await?;
     let (mut added, mut outcomes) = (Vec::new(), Vec::with_capacity(new.len()));
     for new in new {
         outcomes.push(Ok(counters.get_mut(&new.account).map(|counter| {
@@ -79,14 +79,14 @@ async fn add(transaction: &mut Transaction, new: &[&NewMessage]) -> Result<Outco
         transaction.set_rollback_only();
         return Ok(outcomes);
     }
-    insert(transaction, &added).await?;
-    write_counters(transaction, &counters).await?;
+    insert(transaction.connection(), &added).await?;
+    write_counters(transaction.connection(), &counters).await?;
     Ok(outcomes)
 }
 
 /// Inserts messages, each with its number and the time at which it was sent.
 async fn insert(
-    transaction: &Transaction,
+    connection: &PgConnection,
     messages: &[(&NewMessage, u64, Timestamp)],
 ) -> Result<(), StoreError> {
     fn column<'m, T>(
@@ -116,12 +116,12 @@ async fn insert(
         &column(messages, stored_callback_data),
         &column(messages, |new| &*new.texts),
     ];
-    transaction.execute(statement, values).await.map(drop)
+    connection.execute(statement, values).await.map(drop)
 }
 
 /// Locks the clocks in the order of their accounts, so that two batches never deadlock.
 async fn lock_counters(
-    transaction: &Transaction,
+    connection: &PgConnection,
     new: &[&NewMessage],
 ) -> Result<BTreeMap<AccountId, MessageCounter>, StoreError> {
     let mut accounts: Vec<i64> = new.iter().map(|new| key(new.account.get())).collect();
@@ -130,7 +130,7 @@ async fn lock_counters(
     let lock = "SELECT account_id, at, since, last_message, last_sent_at FROM emulator_clock \
                 WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE";
     let mut counters = BTreeMap::new();
-    for row in &transaction.query(lock, &[&accounts]).await? {
+    for row in &connection.query(lock, &[&accounts]).await? {
         counters.insert(row.account_id("account_id")?, MessageCounter::read(&Row::Postgres(row))?);
     }
     Ok(counters)
@@ -138,7 +138,7 @@ async fn lock_counters(
 
 /// Writes the newest number of each account, and deletes the messages beyond its maximum.
 async fn write_counters(
-    transaction: &Transaction,
+    connection: &PgConnection,
     counters: &BTreeMap<AccountId, MessageCounter>,
 ) -> Result<(), StoreError> {
     let accounts: Vec<i64> = counters.keys().map(|account| key(account.get())).collect();
@@ -148,7 +148,7 @@ async fn write_counters(
     let update = "UPDATE emulator_clock SET last_message = new.number, last_sent_at = new.sent_at \
                   FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS new (id, number, sent_at) \
                   WHERE account_id = new.id";
-    transaction.execute(update, &[&accounts, &numbers, &sent_at]).await?;
+    connection.execute(update, &[&accounts, &numbers, &sent_at]).await?;
     let surplus = counters.iter().filter_map(|(id, it)| Some((key(id.get()), it.last_surplus()?)));
     let (accounts, last): (Vec<i64>, Vec<i64>) = surplus.unzip();
     if accounts.is_empty() {
@@ -156,5 +156,5 @@ async fn write_counters(
     }
     let delete = "DELETE FROM message USING unnest($1::int8[], $2::int8[]) AS old (id, last) \
                   WHERE account_id = old.id AND number <= old.last";
-    transaction.execute(delete, &[&accounts, &last]).await.map(drop)
+    connection.execute(delete, &[&accounts, &last]).await.map(drop)
 }

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     index_state,
-    pool::{PgPools, Values},
+    pool::{PgConnection, PgPools, Values},
     search::quoted,
     templates,
     transaction::{Transaction, transact},
@@ -62,7 +62,8 @@ pub(super) async fn update_index(
     transaction: &mut Transaction,
 ) -> Result<IndexProgress, StoreError> {
     transaction.ensure_begun().await?;
-    let behind = transaction
+    let connection = transaction.connection();
+    let behind = connection
         .query(
             "SELECT a.id FROM account a LEFT JOIN search_progress p ON p.account_id = a.id \
              WHERE a.last_seq > coalesce(p.indexed, 0) OR p.scanned IS NOT NULL \
@@ -72,7 +73,7 @@ pub(super) async fn update_index(
         .await?;
     for row in &behind {
         let account = row.account_id(0)?;
-        if let Some(seen) = index_account(transaction, account).await? {
+        if let Some(seen) = index_account(connection, account).await? {
             return Ok(IndexProgress { processed: seen, has_more: true });
         }
     }
@@ -85,8 +86,9 @@ async fn catch_up(
     newest: u64,
 ) -> Result<IndexStep, StoreError> {
     transaction.ensure_begun().await?;
-    let step = index_account(transaction, account).await?;
-    let state = index_state::load(transaction.connection(), account).await?;
+    let connection = transaction.connection();
+    let step = index_account(connection, account).await?;
+    let state = index_state::load(connection, account).await?;
     Ok(match step {
         _ if state.contains(newest) => IndexStep::CaughtUp,
         Some(_) => IndexStep::Advanced,
@@ -96,11 +98,11 @@ async fn catch_up(
 
 /// One step for one account; `None` if another instance is working on it, or has just done so.
 async fn index_account(
-    transaction: &Transaction,
+    connection: &PgConnection,
     account: AccountId,
 ) -> Result<Option<usize>, StoreError> {
     let account_key = key(account.get());
-    transaction
+    connection
         .execute(
             "INSERT INTO search_progress (account_id, indexed) VALUES ($1, 0) ON CONFLICT DO NOTHING",
             &[&account_key],
@@ -108,12 +110,14 @@ async fn index_account(
         .await?;
     let lock = "SELECT p.indexed, p.scanned, a.last_seq FROM search_progress p JOIN account a ON \
                 a.id = p.account_id WHERE p.account_id = $1 FOR UPDATE OF p SKIP LOCKED";
-    let Some(row) = transaction.query_one(lock, &[&account_key]).await? else { return Ok(None) };
+    let Some(row) = connection.query(lock, &[&account_key]).await?.into_iter().next() else {
+        return Ok(None);
+    };
     let (from, scanned): (i64, Option<i64>) = (row.value("indexed")?, row.value("scanned")?);
     if let Some(scanned) = scanned {
-        return rebuild(transaction, account, scanned).await.map(Some);
+        return rebuild(connection, account, scanned).await.map(Some);
     }
-    let events = transaction
+    let events = connection
         .query(
             "SELECT seq, template_id FROM event WHERE account_id = $1 AND seq > $2 AND seq <= $3 \
              ORDER BY seq",
@@ -126,13 +130,13 @@ async fn index_account(
         // they were indexed.
         let is_behind = row.value::<i64>("last_seq")? > from;
         return if is_behind {
-            begin_rebuild(transaction, account).await.map(Some)
+            begin_rebuild(connection, account).await.map(Some)
         } else {
             Ok(None)
         };
     };
     if first != Some(from + 1) {
-        return begin_rebuild(transaction, account).await.map(Some);
+        return begin_rebuild(connection, account).await.map(Some);
     }
     let to: i64 = last.value("seq")?;
     let mut ids = HashSet::new();
@@ -140,27 +144,27 @@ async fn index_account(
         // Some events have no template.
         ids.extend(TemplateId::new(row.number("template_id")?));
     }
-    write_entries(transaction, account, &ids.into_iter().collect::<Vec<_>>()).await?;
+    write_entries(connection, account, &ids.into_iter().collect::<Vec<_>>()).await?;
     let update = "UPDATE search_progress SET indexed = $2 WHERE account_id = $1";
-    transaction.execute(update, &[&account_key, &to]).await?;
+    connection.execute(update, &[&account_key, &to]).await?;
     Ok(Some(events.len()))
 }
 
 /// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
-async fn begin_rebuild(transaction: &Transaction, account: AccountId) -> Result<usize, StoreError> {
+async fn begin_rebuild(connection: &PgConnection, account: AccountId) -> Result<usize, StoreError> {
     let update = "UPDATE search_progress SET scanned = 0, indexed = (SELECT last_seq FROM account \
                   WHERE id = $1) WHERE account_id = $1";
-    transaction.execute(update, &[&key(account.get())]).await?;
+    connection.execute(update, &[&key(account.get())]).await?;
     Ok(0)
 }
 
 /// Indexes the next templates of an account whose index is being rebuilt.
 async fn rebuild(
-    transaction: &Transaction,
+    connection: &PgConnection,
     account: AccountId,
     from: i64,
 ) -> Result<usize, StoreError> {
-    let rows = transaction
+    let rows = connection
         .query(
             "SELECT id FROM template WHERE account_id = $1 AND id > $2 AND unique_key IS NOT NULL \
              ORDER BY id LIMIT $3",
@@ -170,16 +174,16 @@ async fn rebuild(
     let ids: Result<Vec<TemplateId>, StoreError> =
         rows.iter().map(|row| row.template_id(0)).collect();
     let ids = ids?;
-    write_entries(transaction, account, &ids).await?;
+    write_entries(connection, account, &ids).await?;
     let scanned = ids.last().map(|id| key(id.get()));
     let update = "UPDATE search_progress SET scanned = $2 WHERE account_id = $1";
-    transaction.execute(update, &[&key(account.get()), &scanned]).await?;
+    connection.execute(update, &[&key(account.get()), &scanned]).await?;
     Ok(ids.len())
 }
 
 /// Replaces the index entries of these templates.
 async fn write_entries(
-    transaction: &Transaction,
+    connection: &PgConnection,
     account: AccountId,
     ids: &[TemplateId],
 ) -> Result<(), StoreError> {
@@ -189,7 +193,7 @@ async fn write_entries(
         "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND unique_key IS NOT NULL",
         templates::COLUMNS
     );
-    let rows = transaction.query(&statement, &[&keys, &key(account.get())]).await?;
+    let rows = connection.query(&statement, &[&keys, &key(account.get())]).await?;
     let (mut found, mut vectors) = (Vec::new(), Vec::new());
     for row in &rows {
         match templates::stored(row) {
@@ -205,11 +209,11 @@ async fn write_entries(
     }
     let delete = "DELETE FROM search_index WHERE template_id = ANY($1) AND template_id <> ALL($2)";
     let values: Values<'_> = &[&keys, &found];
-    transaction.execute(delete, values).await?;
+    connection.execute(delete, values).await?;
     let insert = "INSERT INTO search_index SELECT id, words::tsvector \
                   FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
                   ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
-    transaction.execute(insert, &[&found, &vectors]).await.map(drop)
+    connection.execute(insert, &[&found, &vectors]).await.map(drop)
 }
 
 /// The `tsvector` of a template.

@@ -17,7 +17,7 @@ use super::{
     ids::ids_exhausted,
     pending_audit::PendingEntries,
     pipeline::{DeferredWrite, MAX_STATEMENTS, PreparedPipeline, Query, bound},
-    pool::{PgConnection, PgPools, Values, is_worth_retrying},
+    pool::{PgConnection, PgPools, is_worth_retrying},
 };
 use crate::{
     Author, StoreError,
@@ -144,7 +144,7 @@ impl Transaction {
             return Ok(rows.into_iter().next().unwrap_or_default());
         }
         self.ensure_begun().await?;
-        self.query(statement, &values).await
+        self.connection().query(statement, &values).await
     }
 
     fn open(&self) -> &PgConnection {
@@ -155,30 +155,6 @@ impl Transaction {
     pub(super) fn connection(&self) -> &PgConnection {
         debug_assert!(self.has_begun, "a statement would run outside of the transaction");
         self.open()
-    }
-
-    pub(super) async fn query(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
-        self.connection().query(statement, values).await
-    }
-
-    pub(super) async fn query_one(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<Option<Row>, StoreError> {
-        Ok(self.query(statement, values).await?.into_iter().next())
-    }
-
-    pub(super) async fn execute(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<u64, StoreError> {
-        self.connection().execute(statement, values).await
     }
 
     /// Makes the commit roll back: for work that returns a refusal after it changed something, or
