@@ -23,7 +23,6 @@ mod search;
 mod search_indexer;
 mod statements;
 mod statistics;
-mod templates;
 #[cfg(test)]
 #[cfg(feature = "postgres-suite")]
 pub(crate) mod test_database;

@@ -7,16 +7,18 @@ use futures_util::future::try_join;
 use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
-use super::{index_state, pipeline::bound, pool::PgConnection, search::SearchQuery, templates};
+use super::{index_state, pipeline::bound, pool::PgConnection, search::SearchQuery};
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
     Unindexed,
     encoding::{key, unique_key_hash, without_nul},
-    engine::{Value, values},
+    engine::{Dialect, Value, values},
     lists::{
-        IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder, bucket_on_postgres as bucket,
+        IdRange, MAX_PAGE_BYTES, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder,
+        bucket_on_postgres as bucket,
     },
     stored_row::StoredRow as _,
+    templates::{columns, stored},
 };
 
 /// Takes the templates of a list in its order, until it returns `false`.
@@ -72,6 +74,21 @@ const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS DISTINCT FROM 'DIS
 fn filters(query: &ListQuery) -> String {
     let review = if query.awaiting_review { AWAITING_REVIEW } else { "true" };
     format!("{review} AND {} AND {FILTERS}", query.row_condition())
+}
+
+/// The columns of a page in this order of ids. Rows after the maximum content of a page come without
+/// content, so that the page takes little memory; see [`has_content`].
+fn page_columns(order: &str) -> String {
+    let content = format!(
+        "CASE WHEN sum(octet_length(content)) OVER (ORDER BY id {order}) - octet_length(content) \
+         < {MAX_PAGE_BYTES} THEN content END AS content"
+    );
+    columns(Dialect::Postgres).replace("content", &content)
+}
+
+/// Whether a row of a page came with its content.
+fn has_content(row: &Row) -> Result<bool, StoreError> {
+    Ok(row.try_get::<_, Option<&str>>("content")?.is_some())
 }
 
 /// Runs a statement whose first seven parameters are the account and the filters of the list.
@@ -174,9 +191,9 @@ async fn visit_rows(
     loop {
         let mut without_content = Vec::new();
         for row in &rows {
-            if !templates::has_content(row)? {
+            if !has_content(row)? {
                 without_content.push(row.template_id("id")?);
-            } else if !visit(templates::stored(row)?) {
+            } else if !visit(stored(row)?) {
                 return Ok(false);
             }
         }
@@ -232,7 +249,7 @@ pub(super) async fn nearest(
     };
     let statement = format!(
         "{buckets} SELECT {} FROM template WHERE id = ANY(ARRAY({ids})) ORDER BY id {order}",
-        templates::page_columns(order)
+        page_columns(order)
     );
     let (above, below) = range.bounds();
     select(connection, query, &statement, values![above, below, Value::size(wanted)]).await
@@ -284,7 +301,7 @@ async fn matching<const N: usize>(
     let statement = format!(
         "SELECT {} FROM template WHERE {condition} AND {OWNED} AND unique_key IS NOT NULL \
          AND {filters} ORDER BY id {order}",
-        templates::page_columns(order)
+        page_columns(order)
     );
     select(connection, query, &statement, values).await
 }

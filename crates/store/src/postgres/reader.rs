@@ -19,9 +19,11 @@ use tokio_postgres::Row;
 use super::{
     address::STATEMENT_TIMEOUT,
     pool::{DeadlineExceeded, PgPools, SHARED_CONNECTIONS},
+};
+use crate::{
+    StoreError, StoredTemplate, encoding::key, engine::Dialect, stored_row::StoredRow as _,
     templates,
 };
-use crate::{StoreError, StoredTemplate, encoding::key, stored_row::StoredRow as _};
 
 /// Maximum number of templates that one statement reads.
 const MAX_BATCH_IDS: usize = 256;
@@ -82,7 +84,7 @@ struct ReaderStopped;
 async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) {
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($1) AND unique_key IS NOT NULL",
-        templates::COLUMNS
+        templates::columns(Dialect::Postgres)
     );
     let mut batch = Vec::with_capacity(MAX_BATCH_IDS);
     while queue.recv_many(&mut batch, MAX_BATCH_IDS).await > 0 {

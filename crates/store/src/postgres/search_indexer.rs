@@ -10,13 +10,14 @@ use super::{
     index_state,
     pool::{PgConnection, PgPools, Values},
     search::quoted,
-    templates,
     transaction::{Transaction, transact},
 };
 use crate::{
     IndexProgress, IndexStep, StoreError, StoredTemplate,
     encoding::{index_terms, key},
+    engine::Dialect,
     stored_row::StoredRow as _,
+    templates,
 };
 
 /// Number of events or templates that one step indexes.
@@ -191,7 +192,7 @@ async fn write_entries(
     // The addition keeps the planner from scanning all templates of the account for a few ids.
     let statement = format!(
         "SELECT {} FROM template WHERE id = ANY($1) AND account_id + 0 = $2 AND unique_key IS NOT NULL",
-        templates::COLUMNS
+        templates::columns(Dialect::Postgres)
     );
     let rows = connection.query(&statement, &[&keys, &key(account.get())]).await?;
     let (mut found, mut vectors) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{
     PostgresStore, list, maintenance, pending, pipeline::bound, pool::Values, schema,
-    search_indexer, statistics, templates::RECORD, tls::Tls, transaction::transact,
+    search_indexer, statistics, tls::Tls, transaction::transact,
 };
 use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
@@ -24,6 +24,10 @@ use crate::{
     stored_row::Row,
     templates::record,
 };
+
+/// The unexpired record with the hash of an Idempotency-Key.
+const RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
+     WHERE key = $1 AND created_at > $2";
 
 #[derive(Debug, thiserror::Error)]
 #[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
