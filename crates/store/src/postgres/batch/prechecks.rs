@@ -6,7 +6,7 @@ use galley_domain::{id::AccountId, rulebook::Category};
 use jiff::Timestamp;
 use tokio_postgres::{Row, Statement};
 
-use super::statements::PreparedStatements;
+use super::PreparedConnection;
 use crate::{
     IdempotencyRecord, StoreError,
     creates::KeyOwner,
@@ -72,11 +72,11 @@ pub(super) struct ExistingState {
 /// Locks the accounts and reads the existing state. Each statement sees what was committed before
 /// it began, and therefore everything of the locked accounts.
 pub(super) async fn begin(
-    connection: &PgConnection,
-    statements: &PreparedStatements,
+    prepared: &PreparedConnection,
     pending: &[PendingCreate],
     precheck: Precheck,
 ) -> Result<(BatchAccounts, ExistingState, CopySink), StoreError> {
+    let connection = &prepared.connection;
     let mut accounts: Vec<i64> = pending.iter().map(|it| key(it.input.new.account.get())).collect();
     accounts.sort_unstable();
     accounts.dedup();
@@ -101,12 +101,12 @@ pub(super) async fn begin(
     let (started, locked, owners, quotas, records, groups, copy) = tokio::join!(
         biased;
         connection.begin_creates(precheck == Precheck::Retry),
-        connection.query_prepared(&statements.lock, account_values),
-        rows_if(is_full, connection, &statements.key_owners, unique_keys),
-        rows_if(is_full, connection, &statements.quotas, quota_values),
-        rows_if(!record_keys.is_empty(), connection, &statements.records, record_values),
-        rows_if(!groups.is_empty(), connection, &statements.group_categories, group_values),
-        connection.copy(&statements.templates),
+        connection.query_prepared(&prepared.lock, account_values),
+        rows_if(is_full, connection, &prepared.key_owners, unique_keys),
+        rows_if(is_full, connection, &prepared.quotas, quota_values),
+        rows_if(!record_keys.is_empty(), connection, &prepared.records, record_values),
+        rows_if(!groups.is_empty(), connection, &prepared.group_categories, group_values),
+        connection.copy(&prepared.templates),
     );
     started?;
     let mut accounts = BatchAccounts::new();

@@ -52,17 +52,6 @@ const UPDATE_COUNTERS: &str = "UPDATE account SET last_seq = new.seq, last_templ
 /// A connection on which all statements of a batch are prepared.
 pub(in crate::postgres) struct PreparedConnection {
     pub(in crate::postgres) connection: PgConnection,
-    pub(super) statements: PreparedStatements,
-}
-
-impl PreparedConnection {
-    pub(in crate::postgres) async fn new(connection: PgConnection) -> Result<Self, StoreError> {
-        let statements = PreparedStatements::prepare(&connection).await?;
-        Ok(Self { connection, statements })
-    }
-}
-
-pub(super) struct PreparedStatements {
     pub(super) lock: Statement,
     pub(super) records: Statement,
     pub(super) group_categories: Statement,
@@ -74,8 +63,8 @@ pub(super) struct PreparedStatements {
     pub(super) update_counters: Statement,
 }
 
-impl PreparedStatements {
-    async fn prepare(connection: &PgConnection) -> Result<Self, StoreError> {
+impl PreparedConnection {
+    pub(in crate::postgres) async fn new(connection: PgConnection) -> Result<Self, StoreError> {
         Ok(Self {
             lock: connection.prepare(LOCK).await?,
             records: connection.prepare(RECORDS).await?,
@@ -86,6 +75,7 @@ impl PreparedStatements {
             events: connection.prepare(EVENTS).await?,
             insert_records: connection.prepare(INSERT_RECORDS).await?,
             update_counters: connection.prepare(UPDATE_COUNTERS).await?,
+            connection,
         })
     }
 }
