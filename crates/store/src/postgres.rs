@@ -22,7 +22,6 @@ pub(crate) mod schema;
 mod search;
 mod search_indexer;
 mod statements;
-mod statistics;
 #[cfg(test)]
 #[cfg(feature = "postgres-suite")]
 pub(crate) mod test_database;

@@ -1,13 +1,14 @@
-//! Loads how far the search index is behind the writes of an account.
+//! Loads how far the search index is behind the writes of an account, or of all accounts.
 
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
 use super::{list, pool::PgConnection};
 use crate::{
-    ListQuery, StoreError,
+    ListQuery, SearchStatistics, StoreError,
     encoding::key,
     lists::{IdRange, IndexState},
+    statistics::IndexBacklog,
     stored_row::StoredRow as _,
 };
 
@@ -43,4 +44,25 @@ async fn first_unscanned(
     let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
     let rows = list::nearest(connection, &ListQuery::new(account, 1), range, 1).await?;
     rows.first().map(|row| row.timestamp("updated_at")).transpose()
+}
+
+/// How far the search index is behind the accounts.
+pub(super) async fn search_statistics(
+    connection: &PgConnection,
+) -> Result<SearchStatistics, StoreError> {
+    let statement = "SELECT a.last_seq, coalesce(p.indexed, 0) AS indexed, \
+         p.scanned IS NOT NULL AS is_scanning, (SELECT at FROM event e WHERE \
+         e.account_id = a.id AND e.seq = coalesce(p.indexed, 0) + 1) AS next_event_at \
+         FROM account a LEFT JOIN search_progress p ON p.account_id = a.id \
+         WHERE a.last_seq > coalesce(p.indexed, 0) OR p.scanned IS NOT NULL";
+    let mut total = SearchStatistics::default();
+    for row in connection.query(statement, &[]).await? {
+        total.add(&IndexBacklog {
+            newest: row.number("last_seq")?,
+            indexed: row.number("indexed")?,
+            is_scanning: row.value("is_scanning")?,
+            next_event_at: row.optional_timestamp("next_event_at")?,
+        });
+    }
+    Ok(total)
 }

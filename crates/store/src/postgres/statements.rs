@@ -7,8 +7,8 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
 use super::{
-    PostgresStore, list, maintenance, pending, pipeline::bound, pool::Values, schema,
-    search_indexer, statistics, tls::Tls, transaction::transact,
+    PostgresStore, index_state, list, maintenance, pending, pipeline::bound, pool::Values, schema,
+    search_indexer, tls::Tls, transaction::transact,
 };
 use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
@@ -21,7 +21,7 @@ use crate::{
         Tx,
     },
     records::IntegrityCheck,
-    stored_row::Row,
+    stored_row::{Row, StoredRow as _},
     templates::record,
 };
 
@@ -68,9 +68,12 @@ impl Engine for PostgresStore {
 
     async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
         let connection = self.pools.slow.get().await?;
+        let size = "SELECT pg_database_size(current_database())";
+        let rows = connection.query(size, &[]).await?;
+        let database = rows.first().map_or(Ok(0), |row| row.number(0))?;
         Ok(StoreStatistics {
-            search: statistics::search(&connection).await?,
-            part_sizes: vec![("database", statistics::database_size(&connection).await?)],
+            search: index_state::search_statistics(&connection).await?,
+            part_sizes: vec![("database", database)],
             ..StoreStatistics::default()
         })
     }
