@@ -238,7 +238,8 @@ impl WriterLoop {
 
     fn begin(&mut self) -> Result<(), StoreError> {
         self.files.check()?;
-        begin(self.connection()?)?;
+        // Waits up to the busy timeout if another process holds the write lock.
+        self.connection()?.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.load_indexes()
     }
 
@@ -305,12 +306,6 @@ fn respond_all(writes: &mut Vec<QueuedWrite>, outcome: &Result<(), StoreError>) 
     for write in writes.drain(..) {
         write.respond(outcome.as_ref().copied().map_err(StoreError::shared));
     }
-}
-
-/// Takes the write lock; waits up to the busy timeout if another process holds it.
-fn begin(connection: &Connection) -> Result<(), StoreError> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    Ok(())
 }
 
 /// Runs one write. A panic in it must not end the writer thread.
