@@ -59,8 +59,7 @@ impl PgPools {
         let tls = Tls::new(address)?;
         let commits = Arc::<CommitCounters>::default();
         let pool = |config, deadline, size| {
-            let pool = PgPool::new(&config, &tls, deadline, size, &commits);
-            Arc::new(pool.with_acquire_timeout(options.acquire_timeout))
+            Arc::new(PgPool::new(&config, &tls, deadline, options.acquire_timeout, size, &commits))
         };
         let max_connections = options.connections;
         let fast = address.with_deadline(STATEMENT_TIMEOUT);

@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_postgres::Config;
 
-use super::{ACQUIRE_TIMEOUT, PgConnection, client::PgClient, connect_timeout};
+use super::{PgConnection, client::PgClient, connect_timeout};
 use crate::{
     PoolActivity, StoreError,
     activity::{CommitCounters, CountedPermits},
@@ -55,6 +55,7 @@ impl PgPool {
         config: &Config,
         tls: &Tls,
         deadline: Duration,
+        acquire_timeout: Duration,
         max_size: usize,
         commit_counters: &Arc<CommitCounters>,
     ) -> Self {
@@ -62,15 +63,11 @@ impl PgPool {
             connector: FailoverConnector::new(config, tls),
             tls: tls.clone(),
             deadline,
-            acquire_timeout: ACQUIRE_TIMEOUT,
+            acquire_timeout,
             permits: CountedPermits::new(max_size),
             commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),
         }
-    }
-
-    pub(super) fn with_acquire_timeout(self, acquire_timeout: Duration) -> Self {
-        Self { acquire_timeout, ..self }
     }
 
     /// An idle connection, or a new one. Waits for a limited time; fails with [`StoreError::Busy`] if

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::postgres::address::PostgresAddress;
+use crate::postgres::{address::PostgresAddress, pool::ACQUIRE_TIMEOUT};
 
 /// `AuthenticationOk` and `ReadyForQuery`.
 const READY: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
@@ -34,6 +34,7 @@ impl Server {
             &address.parse().unwrap(),
             &tls,
             deadline,
+            ACQUIRE_TIMEOUT,
             max_size,
             &Arc::default(),
         ));
@@ -106,7 +107,14 @@ async fn calls_during_the_pause_after_a_failed_connect_report_its_cause() {
     drop(listener);
     let tls = Tls::new(&address.parse::<PostgresAddress>().unwrap()).unwrap();
     let deadline = Duration::from_secs(5);
-    let pool = Arc::new(PgPool::new(&address.parse().unwrap(), &tls, deadline, 1, &Arc::default()));
+    let pool = Arc::new(PgPool::new(
+        &address.parse().unwrap(),
+        &tls,
+        deadline,
+        ACQUIRE_TIMEOUT,
+        1,
+        &Arc::default(),
+    ));
     for _ in 0..2 {
         let Err(StoreError::Unavailable(cause)) = pool.get().await else { panic!("connected") };
         let cause = format!("{cause:?}");
