@@ -31,17 +31,6 @@ pub(super) fn record(
     rows.next()?.map(templates::record).transpose()
 }
 
-/// Deletes a record that has expired, for example before a new one with the same key is inserted.
-pub(super) fn delete_expired(
-    batch: &Batch,
-    id: TemplateId,
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let delete = "DELETE FROM idempotency WHERE template_id = ?1 AND created_at <= ?2";
-    let parameters = params![key(id.get()), idempotency_cutoff(at)];
-    Ok(batch.connection().prepare_cached(delete)?.execute(parameters)?)
-}
-
 /// What one step of retention deletes.
 #[derive(Default)]
 pub(super) struct Expired {
@@ -104,8 +93,11 @@ impl Expired {
     /// Deletes what is still expired. Returns how many records.
     pub(super) fn delete(&self, batch: &Batch, at: Timestamp) -> Result<usize, StoreError> {
         let mut deleted = 0;
+        let mut delete = batch.connection().prepare_cached(
+            "DELETE FROM idempotency WHERE template_id = ?1 AND created_at <= ?2",
+        )?;
         for id in &self.records {
-            deleted += delete_expired(batch, *id, at)?;
+            deleted += delete.execute(params![key(id.get()), idempotency_cutoff(at)])?;
         }
         let mut delete_key = batch.connection().prepare_cached(
             "DELETE FROM idempotency_key WHERE key = ?1 AND template_id = ?2 AND NOT EXISTS \

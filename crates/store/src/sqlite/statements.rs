@@ -235,7 +235,7 @@ impl Engine for SqliteStore {
 }
 
 /// The output of a body. SQLite never waits, so it is ready at once.
-pub(in crate::sqlite) fn ready<T>(body: impl Future<Output = T>) -> T {
+fn ready<T>(body: impl Future<Output = T>) -> T {
     match pin!(body).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("a body waits only for its statements"),
