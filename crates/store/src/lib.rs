@@ -57,56 +57,7 @@ pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots};
 pub use lists::{MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use postgres::PostgresStore;
-pub use records::{
-    Absence, CallPermit, ConnectOutcome, ConnectionChange, ConnectionState, Degraded,
-    DegradedReason, EndReason, EndedApproval, Fence, Fenced, HintReport, Lease, LeaseState,
-    MirrorCounts, MirrorFilter, MirroredTemplate, NewConnection, PageRecord, PageResult,
-    ReadRecord, Sweep, SweepPosition, SweepReport, ToRead, UpstreamConnection, UpstreamWork,
-};
-pub use records::{
-    Account, AccountLimits, AccountQuotas, AccountUsage, Actor, AddCredentialOutcome,
-    AddPhoneOutcome, Author, CreateAccountOutcome, Credential, CredentialId, CredentialKind,
-    DEFAULT_PHONE_NUMBERS, DEFAULT_STORED_BYTES, DeleteAccountOutcome, Finding, IndexProgress,
-    IssueTokenOutcome, Limit, MAX_CREATES_PER_HOUR, NewAccount, NewCredential, Quota,
-    RenameAccountOutcome, RetentionCursor, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
-    SetReviewOutcome, VERSION_OVERHEAD_BYTES,
-};
-pub use records::{
-    AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, MEDIA_QUOTA_UNIT_BYTES,
-    MEDIA_READ_BYTES, Media, NewUpload, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES,
-    UPLOAD_LIFETIME_HOURS, Upload,
-};
-pub use records::{
-    Attempt, CreateWebhookOutcome, Delivery, DeliveryLease, DeliveryQuery, DueDelivery, NewWebhook,
-    RecordAttemptOutcome, Replay, ReplayOutcome, RotateOutcome, StoredSecret, Webhook,
-    WebhookChange, WebhookKey, WebhooksWithWork,
-};
-pub use records::{AuditEntry, AuditKind, MAX_DAILY_CHANGES};
-pub use records::{
-    CONSOLE_LINK_SECONDS, CONSOLE_LINK_TOKEN_NAME, MAX_SESSIONS_PER_TOKEN, NewConsoleLink,
-    NewSession, RedeemLinkOutcome, SESSION_HOURS, SESSION_IDLE_HOURS, Session,
-};
-pub use records::{
-    ChangeClockOutcome, CreateFaultOutcome, DueStatus, DueStatuses, DueSteps, EmulatedApp,
-    EmulatorWork, MessageQuery, NewMessage, RecordStatusesOutcome, SentTemplate, StatusCursor,
-    StatusLease, StoredFault, StoredMessage,
-};
-pub use records::{
-    ChangeOutcome, CreateOutcome, CreatedTemplate, Decision, DeleteOutcome, Event, EventSubject,
-    Feed, IDEMPOTENCY_HOURS, Idempotency, IdempotencyRecord, IndexStep, Initiator, LanguageSummary,
-    ListOrder, ListQuery, NameConflict, NameFilter, NewTemplate, Page, StoredTemplate,
-    TemplateChange, TraceContext, TranslationGroup, Unindexed, UpsertOutcome, UpstreamFilter,
-    Version, VersionSummary,
-};
-pub use records::{
-    HistogramSnapshot, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
-    PoolActivity, ReviewStatistics, SearchStatistics, StoreActivity, StoreStatistics,
-    UpstreamStatistics, WebhookStatistics,
-};
-pub use records::{
-    NewOperation, OPERATION_DAYS, SampleLink, StoredOperation, UpstreamAction,
-    UpstreamActionOutcome,
-};
+pub use records::*;
 pub use schema_policy::SchemaPolicy;
 pub use sqlite::SqliteStore;
 pub use template_rows::MAX_VERSIONS;

@@ -58,7 +58,8 @@ fn imports_of(source: &Path) -> Imports {
     let is_root = |module: &[String]| matches!(module, [name] if name == "lib" || name == "main");
     let modules: BTreeSet<&String> =
         files.iter().filter(|(module, _)| !is_root(module)).map(|(module, _)| &module[0]).collect();
-    // `crate::Name` counts as the module that the crate root re-exports it from.
+    // `crate::Name` counts as the module that the crate root re-exports it from, by its name or, in at
+    // most one module, with all others.
     let mut exported = BTreeMap::new();
     for (_, file) in files.iter().filter(|(module, _)| is_root(module)) {
         for item in &file.items {
@@ -67,9 +68,12 @@ fn imports_of(source: &Path) -> Imports {
             {
                 let mut paths = Vec::new();
                 leaves(&item.tree, &mut Vec::new(), &mut paths);
-                exported.extend(
-                    paths.into_iter().map(|path| (path[path.len() - 1].clone(), path[0].clone())),
-                );
+                for path in paths {
+                    let (name, module) = (path[path.len() - 1].clone(), path[0].clone());
+                    let is_second_glob = name == "*" && exported.contains_key("*");
+                    assert!(!is_second_glob, "{} re-exports two modules", source.display());
+                    exported.insert(name, module);
+                }
             }
         }
     }
@@ -79,7 +83,8 @@ fn imports_of(source: &Path) -> Imports {
         collector.visit_file(file);
         let own = imports.entry(module[0].clone()).or_default();
         for first in collector.paths {
-            let target = if modules.contains(&first) { Some(&first) } else { exported.get(&first) };
+            let owner = || exported.get(&first).or_else(|| exported.get("*"));
+            let target = if modules.contains(&first) { Some(&first) } else { owner() };
             own.extend(target.filter(|it| modules.contains(it) && **it != module[0]).cloned());
         }
     }
