@@ -1,9 +1,10 @@
 //! The deletion of an account, with everything that could still be used.
 
 use galley_domain::id::AccountId;
+use serde_json::json;
 
 use crate::{
-    Author, DeleteAccountOutcome, Store, StoreError,
+    AuditKind, Author, DeleteAccountOutcome, Store, StoreError,
     accounts::{self, deleted_name, plan_deletion},
     decisions::audit::AuditedChange,
     emulator,
@@ -48,11 +49,11 @@ async fn delete(
         Err(refusal) => return Ok(refusal),
     };
     for revoked in accounts::unrevoked(tx, id).await? {
-        tx.audit(id, AuditedChange::CredentialRevoked(&revoked), by)?;
+        tx.audit(id, AuditedChange::credential_revoked(&revoked), by)?;
     }
     webhooks::delete_all(tx, id, by).await?;
     for phone in accounts::delete_phones(tx, id).await? {
-        tx.audit(id, AuditedChange::PhoneRemoved(&phone), by)?;
+        tx.audit(id, AuditedChange::new(AuditKind::PhoneRemoved, &*phone, json!({})), by)?;
     }
     let unuse = "UPDATE upload SET used_at = NULL WHERE account_id = $1 AND used_at IS NOT NULL";
     tx.defer(unuse, &values![id])?;
@@ -66,7 +67,8 @@ async fn delete(
     let update = "UPDATE account SET deleted_at = $2, name = $3 WHERE id = $1";
     tx.defer(update, &values![id, by.at, deleted_name(id)])?;
     tx.account_changed(id)?;
-    tx.audit(id, AuditedChange::AccountDeleted { name: &account.name }, by)?;
+    let details = json!({"name": account.name});
+    tx.audit(id, AuditedChange::new(AuditKind::AccountDeleted, id, details), by)?;
     tx.credentials_changed().await?;
     Ok(DeleteAccountOutcome::Deleted)
 }

@@ -10,6 +10,7 @@ use galley_domain::{
     id::{self, AccountId},
     template::Review,
 };
+use serde_json::json;
 
 pub use self::credentials::MAX_ACTIVE_TOKENS;
 use self::rows::{
@@ -22,7 +23,7 @@ pub(crate) use self::{
     rows::{deleted_name, plan_deletion},
 };
 use crate::{
-    Account, AccountLimits, AccountQuotas, Author, CreateAccountOutcome, NewAccount,
+    Account, AccountLimits, AccountQuotas, AuditKind, Author, CreateAccountOutcome, NewAccount,
     RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
     decisions::audit::AuditedChange,
     emulator,
@@ -178,7 +179,7 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
     if new.emulator.is_some() {
         emulator::create_clock(tx, id, new.by.at)?;
     }
-    tx.audit(id, AuditedChange::AccountCreated(new), new.by)?;
+    tx.audit(id, AuditedChange::account_created(id, new), new.by)?;
     for phone in distinct_phones(new) {
         phones::insert(tx, id, phone, new.by)?;
     }
@@ -227,7 +228,8 @@ async fn rename(
     let former = former.filter(|former| *former != name);
     if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
         tx.defer("UPDATE account SET name = $2 WHERE id = $1", &values![id, name])?;
-        tx.audit(id, AuditedChange::AccountRenamed { from: former, to: name }, by)?;
+        let details = json!({"from": former, "to": name});
+        tx.audit(id, AuditedChange::new(AuditKind::AccountRenamed, id, details), by)?;
         tx.credentials_changed().await?;
     }
     Ok(outcome)
@@ -271,7 +273,7 @@ async fn write(
     let Some(planned) = setting.plan(before, by.at) else { return Ok(()) };
     tx.defer(planned.update, &planned.values)?;
     tx.account_changed(before.id)?;
-    tx.audit(before.id, planned.audited, by)?;
+    tx.audit(before.id, AuditedChange::new(planned.kind, before.id, planned.details), by)?;
     tx.credentials_changed().await
 }
 

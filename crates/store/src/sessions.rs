@@ -3,11 +3,12 @@
 mod rows;
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use self::rows::{COLUMNS, KEPT_SESSIONS, console_link, idle_cutoff, plan_redemption, session};
 use crate::{
-    AddCredentialOutcome, Author, NewConsoleLink, NewSession, RedeemLinkOutcome, SecretHash,
-    Session, Store, StoreError, accounts,
+    AddCredentialOutcome, AuditKind, Author, NewConsoleLink, NewSession, RedeemLinkOutcome,
+    SecretHash, Session, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
     engine::{Read, ReadPath, Select, Tx, Value, Write, values},
 };
@@ -155,7 +156,9 @@ async fn create_link(
                   VALUES ($1, $2, $3, $4, $5)";
     let (scopes, expires_at) = (new.scopes.to_string(), NewConsoleLink::end(by.at));
     tx.defer(insert, &values![new.hash, new.account, &new.name, scopes, expires_at])?;
-    tx.audit(new.account, AuditedChange::ConsoleLinkCreated(new), by)?;
+    let details = json!({"name": new.name, "scopes": new.scopes.to_string()});
+    let created = AuditedChange::new(AuditKind::ConsoleLinkCreated, new.account, details);
+    tx.audit(new.account, created, by)?;
     Ok(true)
 }
 

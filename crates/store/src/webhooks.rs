@@ -9,15 +9,17 @@ use galley_domain::{
     webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
+use serde_json::json;
 
 use self::changes::{ChangedWebhook, NewSecret, apply_change, enables, registration_refusal};
 use self::rows::{COLUMNS, event_list};
 pub(crate) use self::rows::{select, webhook};
 use crate::{
-    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, Store, StoreError, StoredSecret,
-    Webhook, WebhookChange, WebhookKey,
+    AuditKind, Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, Store, StoreError,
+    StoredSecret, Webhook, WebhookChange, WebhookKey,
     audit::ensure_may_change,
     decisions::audit::AuditedChange,
+    encoding::origin,
     engine::{ReadPath, Tx, values},
     error::no_account,
     stored_row::StoredRow as _,
@@ -146,7 +148,8 @@ async fn create(tx: &mut Tx<'_>, new: &NewWebhook) -> Result<CreateWebhookOutcom
     if new.from_start {
         tx.defer(SEND_ALL_STATUSES, &values![created.id])?;
     }
-    tx.audit(new.account, AuditedChange::WebhookCreated(&created), new.by)?;
+    let audited = AuditedChange::of_webhook(AuditKind::WebhookCreated, &created);
+    tx.audit(new.account, audited, new.by)?;
     Ok(CreateWebhookOutcome::Created(Box::new(created)))
 }
 
@@ -207,7 +210,8 @@ async fn apply(
         tx.defer(RESTART_STATUSES, &values![key.id, key.account])?;
     }
     if is_changed {
-        tx.audit(key.account, AuditedChange::WebhookChanged(&webhook), by)?;
+        let audited = AuditedChange::of_webhook(AuditKind::WebhookChanged, &webhook);
+        tx.audit(key.account, audited, by)?;
     }
     Ok(Some(webhook))
 }
@@ -223,7 +227,9 @@ async fn rotate(
         let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
                       updated_at = $4 WHERE id = $1";
         tx.defer(update, &values![key.id, &new.secret, new.until, new.by.at])?;
-        tx.audit(key.account, AuditedChange::WebhookSecretRotated(webhook), new.by)?;
+        let details = json!({"origin": origin(&webhook.url)});
+        let audited = AuditedChange::new(AuditKind::WebhookSecretRotated, key.id, details);
+        tx.audit(key.account, audited, new.by)?;
     }
     Ok(outcome)
 }
@@ -255,5 +261,6 @@ pub(crate) async fn delete_all(
 fn follow_deletion(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<(), StoreError> {
     tx.defer("INSERT INTO former_webhook (id) VALUES ($1)", &values![key.id])?;
     tx.defer("DELETE FROM status_cursor WHERE webhook_id = $1", &values![key.id])?;
-    tx.audit(key.account, AuditedChange::WebhookDeleted(key.id), by)
+    let audited = AuditedChange::new(AuditKind::WebhookDeleted, key.id, json!({}));
+    tx.audit(key.account, audited, by)
 }

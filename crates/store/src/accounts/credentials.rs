@@ -205,7 +205,7 @@ pub(crate) async fn add(
 ) -> Result<AddCredentialOutcome, StoreError> {
     let added = insert(tx, account, new, by.at).await?;
     if let AddCredentialOutcome::Added(id) = added {
-        tx.audit(account, AuditedChange::CredentialCreated(id, new), by)?;
+        tx.audit(account, AuditedChange::credential_created(id, new), by)?;
     }
     Ok(added)
 }
@@ -267,7 +267,8 @@ async fn rotate(
     if let RotateCredentialOutcome::Rotated { id, old_ends_at, .. } = outcome {
         let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
         tx.defer(expire, &values![old.0, old_ends_at])?;
-        tx.audit(plan.account, plan.audited(*old, id), *by)?;
+        let rotated = AuditedChange::credential_rotated(*old, id, &plan.replacement, old_ends_at);
+        tx.audit(plan.account, rotated, *by)?;
         tx.credentials_changed().await?;
     }
     Ok(outcome)
@@ -301,7 +302,7 @@ async fn write_revocation(
 ) -> Result<(), StoreError> {
     let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1";
     tx.defer(revoke, &values![found.id.0, by.at])?;
-    tx.audit(found.account, AuditedChange::CredentialRevoked(found), by)?;
+    tx.audit(found.account, AuditedChange::credential_revoked(found), by)?;
     tx.credentials_changed().await
 }
 

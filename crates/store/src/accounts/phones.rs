@@ -1,10 +1,11 @@
 //! Phone numbers, each of which one account owns.
 
 use galley_domain::id::AccountId;
+use serde_json::json;
 
 use super::rows::{claims, owned_phone};
 use crate::{
-    AddPhoneOutcome, Author, Store, StoreError,
+    AddPhoneOutcome, AuditKind, Author, Store, StoreError,
     decisions::audit::AuditedChange,
     encoding::without_nul,
     engine::{Dialect, ReadPath, Tx, Value, values},
@@ -134,7 +135,7 @@ pub(super) fn insert(
 ) -> Result<(), StoreError> {
     let insert = "INSERT INTO phone (id, account_id, created_at) VALUES ($1, $2, $3)";
     tx.defer(insert, &values![phone, account, by.at])?;
-    tx.audit(account, AuditedChange::PhoneAdded(phone), by)
+    tx.audit(account, AuditedChange::new(AuditKind::PhoneAdded, phone, json!({})), by)
 }
 
 /// Adds a phone number to an account that has fewer than its maximum. When several requests use a new
@@ -158,7 +159,7 @@ async fn add(tx: &mut Tx<'_>, new: &NewPhone) -> Result<AddPhoneOutcome, StoreEr
         tx.dialect().either("", " FOR SHARE")
     );
     if tx.execute(&insert, &values![phone, account, by.at]).await? > 0 {
-        tx.audit(account, AuditedChange::PhoneAdded(phone), by)?;
+        tx.audit(account, AuditedChange::new(AuditKind::PhoneAdded, phone, json!({})), by)?;
         return Ok(AddPhoneOutcome::Added);
     }
     let owner = tx.query_one(OWNER, &values![phone], owner).await?;
@@ -176,7 +177,7 @@ async fn remove(
     if tx.execute(delete, &[text(phone), account.into()]).await? == 0 {
         return Ok(false);
     }
-    tx.audit(account, AuditedChange::PhoneRemoved(phone), by)?;
+    tx.audit(account, AuditedChange::new(AuditKind::PhoneRemoved, phone, json!({})), by)?;
     tx.credentials_changed().await?;
     Ok(true)
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
-    CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome,
-    StoreError,
-    decisions::audit::AuditedChange,
+    AuditKind, CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
+    SetReviewOutcome, StoreError,
+    decisions::audit::{limits_shown, quotas_shown},
     encoding::{quota, stored_quota},
     engine::{Value, values},
     stored_row::{Row, StoredRow as _},
@@ -124,37 +125,43 @@ pub(crate) enum Setting {
 pub(crate) struct PlannedSetting {
     pub(crate) update: &'static str,
     pub(crate) values: Vec<Value<'static>>,
-    pub(crate) audited: AuditedChange<'static>,
+    /// What the audit feed records.
+    pub(crate) kind: AuditKind,
+    pub(crate) details: serde_json::Value,
 }
 
 impl Setting {
     /// Decides what it writes at `at`; `None` if the account has this value.
     pub(crate) fn plan(self, account: &Account, at: Timestamp) -> Option<PlannedSetting> {
         let id = account.id;
-        let (is_set, update, values, audited) = match self {
+        let (is_set, update, values, kind, details) = match self {
             Self::Review(review) => (
                 account.review == review,
                 "UPDATE account SET review = $2 WHERE id = $1",
                 Vec::from(values![id, review.as_str()]),
-                AuditedChange::ReviewChanged { from: account.review, to: review },
+                AuditKind::AccountReviewChanged,
+                json!({"from": account.review.as_str(), "to": review.as_str()}),
             ),
             Self::FourEyes(is_on) => (
                 account.four_eyes == is_on,
                 "UPDATE account SET four_eyes = $2 WHERE id = $1",
                 Vec::from(values![id, is_on]),
-                AuditedChange::FourEyesChanged { is_on },
+                AuditKind::AccountFourEyesChanged,
+                json!({"four_eyes": is_on}),
             ),
             Self::Disabled(true) => (
                 account.disabled_at.is_some(),
                 "UPDATE account SET disabled_at = $2 WHERE id = $1",
                 Vec::from(values![id, at]),
-                AuditedChange::AccountDisabled,
+                AuditKind::AccountDisabled,
+                json!({}),
             ),
             Self::Disabled(false) => (
                 account.disabled_at.is_none(),
                 "UPDATE account SET disabled_at = NULL WHERE id = $1",
                 Vec::from(values![id]),
-                AuditedChange::AccountEnabled,
+                AuditKind::AccountEnabled,
+                json!({}),
             ),
             Self::Limits(limits) => {
                 let limits = storable(limits);
@@ -162,7 +169,8 @@ impl Setting {
                     account.limits == limits,
                     "UPDATE account SET template_limit = $2 WHERE id = $1",
                     Vec::from(values![id, limits.map(|limits| limits.templates)]),
-                    AuditedChange::LimitsChanged { from: account.limits, to: limits },
+                    AuditKind::AccountLimitsChanged,
+                    json!({"from": limits_shown(account.limits), "to": limits_shown(limits)}),
                 )
             }
             Self::Quotas(quotas) => (
@@ -175,10 +183,11 @@ impl Setting {
                     stored_quota(quotas.stored_bytes),
                     stored_quota(quotas.phone_numbers),
                 ]),
-                AuditedChange::QuotasChanged { from: account.quotas, to: quotas },
+                AuditKind::AccountLimitsChanged,
+                json!({"from": quotas_shown(account.quotas), "to": quotas_shown(quotas)}),
             ),
         };
-        (!is_set).then_some(PlannedSetting { update, values, audited })
+        (!is_set).then_some(PlannedSetting { update, values, kind, details })
     }
 }
 

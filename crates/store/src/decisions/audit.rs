@@ -1,18 +1,14 @@
 //! The audit feed: which entry a change appends, and how an entry's row is decoded.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
-use galley_domain::{
-    id::{AccountId, TemplateId, WebhookId},
-    template::Review,
-};
+use galley_domain::id::AccountId;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
-    MAX_DAILY_CHANGES, NewAccount, NewConnection, NewConsoleLink, NewCredential, Quota, StoreError,
-    Webhook,
+    MAX_DAILY_CHANGES, NewAccount, NewCredential, Quota, StoreError, Webhook,
     encoding::origin,
     stored_row::{Row, StoredRow as _},
 };
@@ -58,165 +54,70 @@ pub(crate) fn rotation(row: &Row<'_>) -> Result<(CredentialId, CredentialId), St
     Ok((row.parsed("subject", id)?, row.parsed("details", replacement)?))
 }
 
-/// A change that the audit feed records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum AuditedChange<'a> {
-    AccountCreated(&'a NewAccount),
-    AccountRenamed {
-        from: &'a str,
-        to: &'a str,
-    },
-    ReviewChanged {
-        from: Review,
-        to: Review,
-    },
-    FourEyesChanged {
-        is_on: bool,
-    },
-    LimitsChanged {
-        from: Option<AccountLimits>,
-        to: Option<AccountLimits>,
-    },
-    QuotasChanged {
-        from: AccountQuotas,
-        to: AccountQuotas,
-    },
-    AccountDisabled,
-    AccountDeleted {
-        name: &'a str,
-    },
-    AccountEnabled,
-    CredentialCreated(CredentialId, &'a NewCredential),
-    CredentialRotated {
-        old: CredentialId,
-        new: CredentialId,
-        replacement: &'a NewCredential,
-        old_ends_at: Timestamp,
-    },
-    CredentialRevoked(&'a Credential),
-    ConsoleLinkCreated(&'a NewConsoleLink),
-    PhoneAdded(&'a str),
-    PhoneRemoved(&'a str),
-    WebhookCreated(&'a Webhook),
-    WebhookChanged(&'a Webhook),
-    WebhookSecretRotated(&'a Webhook),
-    WebhookDeleted(WebhookId),
-    UpstreamConnected(&'a NewConnection),
-    UpstreamChanged {
-        change: &'static str,
-    },
-    UpstreamDisconnected {
-        waba: &'a str,
-    },
-    /// The word of an action on a template, and the newest version of the template after it.
-    UpstreamAction {
-        template: TemplateId,
-        action: &'static str,
-        version: Option<u64>,
-    },
-}
-
-/// The entry that a change appends.
-pub(crate) struct NewAuditEntry {
+/// A change that the audit feed records: the entry that it appends.
+#[derive(Debug)]
+pub(crate) struct AuditedChange {
     pub(crate) kind: AuditKind,
+    /// The id of what was changed.
     pub(crate) subject: String,
     /// A JSON object.
-    pub(crate) details: String,
+    pub(crate) details: Value,
 }
 
-/// The entry of a change of an account.
-pub(crate) fn new_entry(account: AccountId, change: AuditedChange<'_>) -> NewAuditEntry {
-    let own = account.to_string();
-    let (kind, subject, details) = match change {
-        AuditedChange::AccountCreated(new) => {
-            let review = new.first_review().as_str();
-            let mut details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
-            if let Some(kind) = new.emulator {
-                details["emulator"] = kind.as_str().into();
-            }
-            if let Some(limits) = new.limits {
-                details["limits"] = limits_shown(Some(limits));
-            }
-            (AuditKind::AccountCreated, own, details)
+impl AuditedChange {
+    pub(crate) fn new(kind: AuditKind, subject: impl Display + Copy, details: Value) -> Self {
+        Self { kind, subject: subject.to_string(), details }
+    }
+
+    pub(crate) fn account_created(id: AccountId, new: &NewAccount) -> Self {
+        let review = new.first_review().as_str();
+        let mut details = json!({"name": new.name, "rulebook": new.rulebook, "review": review});
+        if let Some(kind) = new.emulator {
+            details["emulator"] = kind.as_str().into();
         }
-        AuditedChange::AccountRenamed { from, to } => {
-            (AuditKind::AccountRenamed, own, json!({"from": from, "to": to}))
+        if new.limits.is_some() {
+            details["limits"] = limits_shown(new.limits);
         }
-        AuditedChange::ReviewChanged { from, to } => {
-            let details = json!({"from": from.as_str(), "to": to.as_str()});
-            (AuditKind::AccountReviewChanged, own, details)
-        }
-        AuditedChange::FourEyesChanged { is_on } => {
-            (AuditKind::AccountFourEyesChanged, own, json!({"four_eyes": is_on}))
-        }
-        AuditedChange::LimitsChanged { from, to } => {
-            let details = json!({"from": limits_shown(from), "to": limits_shown(to)});
-            (AuditKind::AccountLimitsChanged, own, details)
-        }
-        AuditedChange::QuotasChanged { from, to } => {
-            let details = json!({"from": quotas_shown(from), "to": quotas_shown(to)});
-            (AuditKind::AccountLimitsChanged, own, details)
-        }
-        AuditedChange::AccountDisabled => (AuditKind::AccountDisabled, own, json!({})),
-        AuditedChange::AccountEnabled => (AuditKind::AccountEnabled, own, json!({})),
-        AuditedChange::AccountDeleted { name } => {
-            (AuditKind::AccountDeleted, own, json!({"name": name}))
-        }
-        AuditedChange::CredentialCreated(id, new) => {
-            (AuditKind::CredentialCreated, id.to_string(), new_credential(new))
-        }
-        AuditedChange::CredentialRotated { old, new, replacement, old_ends_at } => {
-            let mut details = new_credential(replacement);
-            details["replacement"] = new.to_string().into();
-            details["old_ends_at"] = timestamp(Some(old_ends_at));
-            (AuditKind::CredentialRotated, old.to_string(), details)
-        }
-        AuditedChange::CredentialRevoked(old) => {
-            let details = json!({"type": old.kind.as_str(), "name": old.name});
-            (AuditKind::CredentialRevoked, old.id.to_string(), details)
-        }
-        AuditedChange::ConsoleLinkCreated(new) => (
-            AuditKind::ConsoleLinkCreated,
-            own,
-            json!({"name": new.name, "scopes": new.scopes.to_string()}),
-        ),
-        AuditedChange::PhoneAdded(phone) => (AuditKind::PhoneAdded, phone.to_owned(), json!({})),
-        AuditedChange::PhoneRemoved(phone) => {
-            (AuditKind::PhoneRemoved, phone.to_owned(), json!({}))
-        }
-        AuditedChange::WebhookCreated(webhook) => {
-            (AuditKind::WebhookCreated, webhook.id.to_string(), webhook_shown(webhook))
-        }
-        AuditedChange::WebhookChanged(webhook) => {
-            (AuditKind::WebhookChanged, webhook.id.to_string(), webhook_shown(webhook))
-        }
-        AuditedChange::WebhookSecretRotated(webhook) => {
-            let details = json!({"origin": origin(&webhook.url)});
-            (AuditKind::WebhookSecretRotated, webhook.id.to_string(), details)
-        }
-        AuditedChange::WebhookDeleted(id) => (AuditKind::WebhookDeleted, id.to_string(), json!({})),
-        AuditedChange::UpstreamConnected(new) => {
-            let details = json!({"origin": origin(&new.base_url), "waba": new.waba});
-            (AuditKind::UpstreamConnected, own, details)
-        }
-        AuditedChange::UpstreamChanged { change } => {
-            (AuditKind::UpstreamChanged, own, json!({"change": change}))
-        }
-        AuditedChange::UpstreamDisconnected { waba } => {
-            (AuditKind::UpstreamDisconnected, own, json!({"waba": waba}))
-        }
-        AuditedChange::UpstreamAction { template, action, version } => {
-            let mut details = json!({"action": action});
-            if let Some(version) = version {
-                details["version"] = version.into();
-            }
-            (AuditKind::TemplateUpstreamAction, template.to_string(), details)
-        }
-    };
-    NewAuditEntry { kind, subject, details: details.to_string() }
+        Self::new(AuditKind::AccountCreated, id, details)
+    }
+
+    pub(crate) fn credential_created(id: CredentialId, new: &NewCredential) -> Self {
+        Self::new(AuditKind::CredentialCreated, id, new_credential(new))
+    }
+
+    /// The change that `replacement` was added as `new`.
+    pub(crate) fn credential_rotated(
+        old: CredentialId,
+        new: CredentialId,
+        replacement: &NewCredential,
+        old_ends_at: Timestamp,
+    ) -> Self {
+        let mut details = new_credential(replacement);
+        details["replacement"] = new.to_string().into();
+        details["old_ends_at"] = timestamp(Some(old_ends_at));
+        Self::new(AuditKind::CredentialRotated, old, details)
+    }
+
+    pub(crate) fn credential_revoked(old: &Credential) -> Self {
+        let details = json!({"type": old.kind.as_str(), "name": old.name});
+        Self::new(AuditKind::CredentialRevoked, old.id, details)
+    }
+
+    /// The change of this kind after which an endpoint is as it is shown. The rest of its URL may be a
+    /// secret.
+    pub(crate) fn of_webhook(kind: AuditKind, webhook: &Webhook) -> Self {
+        let events: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
+        let details = json!({
+            "origin": origin(&webhook.url),
+            "events": events,
+            "format": webhook.format.as_str(),
+            "disabled": webhook.disabled.is_some(),
+        });
+        Self::new(kind, webhook.id, details)
+    }
 }
 
-fn limits_shown(limits: Option<AccountLimits>) -> Value {
+pub(crate) fn limits_shown(limits: Option<AccountLimits>) -> Value {
     json!({"templates": limits.map(|it| it.templates)})
 }
 
@@ -234,18 +135,7 @@ fn new_credential(new: &NewCredential) -> Value {
     })
 }
 
-/// The rest of a URL may be a secret.
-fn webhook_shown(webhook: &Webhook) -> Value {
-    let events: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
-    json!({
-        "origin": origin(&webhook.url),
-        "events": events,
-        "format": webhook.format.as_str(),
-        "disabled": webhook.disabled.is_some(),
-    })
-}
-
-fn quotas_shown(quotas: AccountQuotas) -> Value {
+pub(crate) fn quotas_shown(quotas: AccountQuotas) -> Value {
     let AccountQuotas { requests_per_second, stored_bytes, phone_numbers } = quotas;
     json!({
         "requests_per_second": requests_per_second,
@@ -286,12 +176,10 @@ pub(crate) fn entry(row: &Row<'_>) -> Result<AuditEntry, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Author, CredentialKind, NewCredential};
+    use galley_domain::template::Review;
 
-    fn account() -> AccountId {
-        AccountId::new(7).unwrap()
-    }
+    use super::*;
+    use crate::{Author, CredentialKind};
 
     #[test]
     fn an_entry_about_a_credential_never_contains_its_hash() {
@@ -299,11 +187,10 @@ mod tests {
             name: "CI \"x\"".to_owned(),
             ..NewCredential::unrestricted(CredentialKind::Token, "secret")
         };
-        let entry = new_entry(account(), AuditedChange::CredentialCreated(CredentialId(3), &new));
+        let entry = AuditedChange::credential_created(CredentialId(3), &new);
         assert_eq!((entry.kind, &*entry.subject), (AuditKind::CredentialCreated, "3"));
-        let details: Value = serde_json::from_str(&entry.details).unwrap();
         assert_eq!(
-            details,
+            entry.details,
             json!({
                 "type": "token", "name": "CI \"x\"", "scopes": "read,write,review,webhooks",
                 "expires_at": null,
@@ -326,8 +213,7 @@ mod tests {
                 only_if_first: false,
                 by: Author::operator(Timestamp::UNIX_EPOCH),
             };
-            let entry = new_entry(account(), AuditedChange::AccountCreated(&new));
-            serde_json::from_str(&entry.details).unwrap()
+            AuditedChange::account_created(AccountId::new(7).unwrap(), &new).details
         };
         let limits = &details(Some(AccountLimits::VERIFIED))["limits"];
         assert_eq!(limits, &json!({"templates": 6_000}));

@@ -9,7 +9,7 @@ use super::{
     endpoint_health::EndpointHealth,
 };
 use crate::{
-    Attempt, Author, RecordAttemptOutcome, StoreError, Webhook,
+    Attempt, AuditKind, Author, RecordAttemptOutcome, StoreError, Webhook,
     decisions::audit::AuditedChange,
     engine::{AnnouncedRead, Tx, values},
     events,
@@ -110,5 +110,6 @@ async fn disable(
     tx.defer(update, &values![webhook.id, at, reason.as_str()])?;
     events::append_disabled(tx, webhook, reason, at)?;
     let after = Webhook { disabled: Some((at, reason)), ..webhook.clone() };
-    tx.audit(webhook.account, AuditedChange::WebhookChanged(&after), Author::service(at))
+    let changed = AuditedChange::of_webhook(AuditKind::WebhookChanged, &after);
+    tx.audit(webhook.account, changed, Author::service(at))
 }

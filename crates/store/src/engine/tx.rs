@@ -120,7 +120,7 @@ pub(crate) trait EngineTx: Send {
     fn audit(
         &mut self,
         account: AccountId,
-        change: AuditedChange<'_>,
+        change: AuditedChange,
         by: Author,
     ) -> Result<(), StoreError>;
 }

@@ -6,7 +6,7 @@ use tokio_postgres::GenericClient;
 use super::pipeline::DeferredWrite;
 use crate::{
     Actor, AuditKind, Author, StoreError,
-    decisions::audit::{AuditedChange, migration, new_entry},
+    decisions::audit::{AuditedChange, migration},
     encoding::{actor_key, key, millis},
     engine::values,
 };
@@ -35,14 +35,13 @@ pub(super) struct PendingEntries {
 
 impl PendingEntries {
     /// Adds the entry of a change.
-    pub(super) fn add(&mut self, account: AccountId, change: AuditedChange<'_>, by: Author) {
-        let entry = new_entry(account, change);
+    pub(super) fn add(&mut self, account: AccountId, change: AuditedChange, by: Author) {
         self.accounts.push(key(account.get()));
         self.times.push(millis(by.at));
         self.actors.push(actor_key(by.actor));
-        self.kinds.push(entry.kind.as_str());
-        self.subjects.push(entry.subject);
-        self.details.push(entry.details);
+        self.kinds.push(change.kind.as_str());
+        self.subjects.push(change.subject);
+        self.details.push(change.details.to_string());
     }
 
     /// The statements that append them; none if there are none. The lock is the last one that a

@@ -338,7 +338,7 @@ impl EngineTx for Transaction {
     fn audit(
         &mut self,
         account: AccountId,
-        change: AuditedChange<'_>,
+        change: AuditedChange,
         by: Author,
     ) -> Result<(), StoreError> {
         self.audit.add(account, change, by);

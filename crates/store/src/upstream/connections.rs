@@ -2,6 +2,7 @@
 
 use galley_domain::{id::AccountId, upstream::Operation};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 
 use super::decisions::{
     CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection, first_sweep_times,
@@ -9,9 +10,10 @@ use super::decisions::{
 };
 use super::{one, operations, select};
 use crate::{
-    Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, Store, StoreError,
-    UpstreamConnection, UpstreamWork, accounts,
+    AuditKind, Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, Store,
+    StoreError, UpstreamConnection, UpstreamWork, accounts,
     decisions::audit::AuditedChange,
+    encoding::origin,
     engine::{ReadPath, Tx, Value, values},
     events::append_upstream,
 };
@@ -135,7 +137,9 @@ async fn connect(tx: &mut Tx<'_>, new: &NewConnection) -> Result<ConnectOutcome,
         new.by.at,
     ];
     tx.execute(insert, &values).await?;
-    tx.audit(new.account, AuditedChange::UpstreamConnected(new), new.by)?;
+    let details = json!({"origin": origin(&new.base_url), "waba": new.waba});
+    let connected = AuditedChange::new(AuditKind::UpstreamConnected, new.account, details);
+    tx.audit(new.account, connected, new.by)?;
     // Cached accounts have another review now.
     tx.credentials_changed().await?;
     Ok(ConnectOutcome::Connected)
@@ -146,7 +150,8 @@ async fn disconnect(tx: &mut Tx<'_>, account: AccountId, by: Author) -> Result<b
     tx.lock(account).await?;
     let Some(before) = one(tx, account).await? else { return Ok(false) };
     delete_account(tx, account).await?;
-    tx.audit(account, AuditedChange::UpstreamDisconnected { waba: &before.waba }, by)?;
+    let details = json!({"waba": before.waba});
+    tx.audit(account, AuditedChange::new(AuditKind::UpstreamDisconnected, account, details), by)?;
     tx.credentials_changed().await?;
     Ok(true)
 }
@@ -205,7 +210,8 @@ async fn apply_change(
     for reason in change.ended_reasons() {
         operations::release_held(tx, account, *reason, Operation::released, by.at).await?;
     }
-    tx.audit(account, AuditedChange::UpstreamChanged { change: change.as_str() }, by)?;
+    let details = json!({"change": change.as_str()});
+    tx.audit(account, AuditedChange::new(AuditKind::UpstreamChanged, account, details), by)?;
     if let Some((kind, reason)) = change.event(&before, by.at) {
         append_upstream(tx, &before, kind, reason, by.at)?;
     }

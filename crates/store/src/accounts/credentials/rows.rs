@@ -8,7 +8,6 @@ use crate::{
     Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
     IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
     accounts::rows::{COLUMNS as ACCOUNT_COLUMNS, account},
-    decisions::audit::AuditedChange,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -127,12 +126,6 @@ impl RotationPlan {
             AddCredentialOutcome::SecretTaken => RotateCredentialOutcome::SecretTaken,
             AddCredentialOutcome::NotFound => RotateCredentialOutcome::NotFound,
         }
-    }
-
-    /// The change for the audit feed, once the replacement was added as `new`.
-    pub(crate) fn audited(&self, old: CredentialId, new: CredentialId) -> AuditedChange<'_> {
-        let (replacement, old_ends_at) = (&self.replacement, self.old_ends_at);
-        AuditedChange::CredentialRotated { old, new, replacement, old_ends_at }
     }
 }
 

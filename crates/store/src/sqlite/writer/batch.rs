@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use super::out_of_ids;
 use crate::{
     Author, StoreError,
-    decisions::audit::{AuditedChange, new_entry},
+    decisions::audit::AuditedChange,
     encoding::{actor_key, key, millis},
     engine::{AccountState, Dialect, EachRow, EngineTx, Value, values},
     sqlite::{
@@ -270,14 +270,14 @@ impl EngineTx for Batch {
     fn audit(
         &mut self,
         account: AccountId,
-        change: AuditedChange<'_>,
+        change: AuditedChange,
         by: Author,
     ) -> Result<(), StoreError> {
-        let entry = new_entry(account, change);
+        let AuditedChange { kind, subject, details } = change;
         let insert = "INSERT INTO audit (account_id, at, actor, kind, subject, details) \
                       VALUES ($1, $2, $3, $4, $5, $6)";
-        let (actor, kind) = (actor_key(by.actor), entry.kind.as_str());
-        let values = values![account, by.at, actor, kind, entry.subject, entry.details];
+        let (actor, kind, details) = (actor_key(by.actor), kind.as_str(), details.to_string());
+        let values = values![account, by.at, actor, kind, subject, details];
         execute(&self.connection, insert, &values).map(drop)
     }
 }

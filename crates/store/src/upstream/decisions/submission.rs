@@ -6,12 +6,13 @@ use galley_domain::{
     template::{Review, Status},
     upstream::{HeldReason, OperationKind, content::ContentKey},
 };
+use serde_json::json;
 
 use super::content::imported_content;
 use crate::records::KeptSamples;
 use crate::{
-    Actor, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink, StoredOperation,
-    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Actor, AuditKind, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink,
+    StoredOperation, StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::audit::AuditedChange,
     template_rows::{PlannedEdit, accepted_edit},
 };
@@ -208,21 +209,22 @@ fn archive(kind: OperationKind, provided: &Provided<'_>) -> Result<PlannedAction
 
 impl UpstreamActionOutcome {
     /// The entry of the audit feed, if the action changed something.
-    pub(crate) fn audited(&self, action: UpstreamAction) -> Option<AuditedChange<'static>> {
+    pub(crate) fn audited(&self, action: UpstreamAction) -> Option<AuditedChange> {
         let (template, version) = match self {
             Self::Queued(operation) => (operation.template, operation.version),
             Self::Changed(template) => (template.id, template.state.version),
             _ => return None,
         };
-        let (action, version) = (action.as_str(), Some(version));
-        Some(AuditedChange::UpstreamAction { template, action, version })
+        let details = json!({"action": action.as_str(), "version": version});
+        Some(AuditedChange::new(AuditKind::TemplateUpstreamAction, template, details))
     }
 }
 
 /// The entry of the audit feed for a template whose operations end, because a person adopts what the
 /// provider has.
-pub(crate) fn adopted(template: TemplateId) -> AuditedChange<'static> {
-    AuditedChange::UpstreamAction { template, action: "adopt", version: None }
+pub(crate) fn adopted(template: TemplateId) -> AuditedChange {
+    let details = json!({"action": "adopt"});
+    AuditedChange::new(AuditKind::TemplateUpstreamAction, template, details)
 }
 
 /// The content of the provider's document. The files that the account keeps replace links to samples.
