@@ -8,8 +8,8 @@ use serde_json::json;
 
 pub use self::rows::MAX_ACTIVE_TOKENS;
 use self::rows::{
-    COLUMNS, credential, issue_refusal, issued_since, plan_rotation, revocable, select_owner,
-    token_owner,
+    COLUMNS, RotationPlan, credential, issue_refusal, issued_since, plan_rotation, revocable,
+    select_owner, token_owner,
 };
 use crate::{
     Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
@@ -259,19 +259,21 @@ async fn rotate(
     let Rotation { old, new, old_ends_at, by } = rotation;
     tx.lock_credentials().await?;
     let found = by_id(tx, *old).await?;
-    let plan = match plan_rotation(found.as_ref(), new, *old_ends_at, by.at) {
-        Ok(plan) => plan,
-        Err(refused) => return Ok(refused),
+    let RotationPlan { account, replacement, old_ends_at } =
+        match plan_rotation(found.as_ref(), new, *old_ends_at, by.at) {
+            Ok(plan) => plan,
+            Err(refused) => return Ok(refused),
+        };
+    let id = match insert(tx, account, &replacement, by.at).await? {
+        AddCredentialOutcome::Added(id) => id,
+        AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
+        AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
     };
-    let outcome = plan.outcome(insert(tx, plan.account, &plan.replacement, by.at).await?);
-    if let RotateCredentialOutcome::Rotated { id, old_ends_at, .. } = outcome {
-        let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
-        tx.defer(expire, &values![old.0, old_ends_at])?;
-        let rotated = AuditedChange::credential_rotated(*old, id, &plan.replacement, old_ends_at);
-        tx.audit(plan.account, rotated, *by)?;
-        tx.credentials_changed().await?;
-    }
-    Ok(outcome)
+    let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
+    tx.defer(expire, &values![old.0, old_ends_at])?;
+    tx.audit(account, AuditedChange::credential_rotated(*old, id, &replacement, old_ends_at), *by)?;
+    tx.credentials_changed().await?;
+    Ok(RotateCredentialOutcome::Rotated { id, expires_at: replacement.expires_at, old_ends_at })
 }
 
 async fn revoke(tx: &mut Tx<'_>, id: CredentialId, by: Author) -> Result<bool, StoreError> {

@@ -5,8 +5,8 @@ use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 
 use crate::{
-    Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
-    IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
+    Account, Actor, Author, Credential, CredentialId, CredentialKind, IssueTokenOutcome,
+    NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
     accounts::rows::{COLUMNS as ACCOUNT_COLUMNS, account},
     stored_row::{Row, StoredRow as _},
 };
@@ -111,22 +111,6 @@ pub(crate) struct RotationPlan {
     pub(crate) replacement: NewCredential,
     /// When the old credential ends.
     pub(crate) old_ends_at: Timestamp,
-}
-
-impl RotationPlan {
-    /// The outcome once the replacement was added, or could not be. The old credential gets its new
-    /// end only in the first case.
-    pub(crate) fn outcome(&self, added: AddCredentialOutcome) -> RotateCredentialOutcome {
-        match added {
-            AddCredentialOutcome::Added(id) => RotateCredentialOutcome::Rotated {
-                id,
-                expires_at: self.replacement.expires_at,
-                old_ends_at: self.old_ends_at,
-            },
-            AddCredentialOutcome::SecretTaken => RotateCredentialOutcome::SecretTaken,
-            AddCredentialOutcome::NotFound => RotateCredentialOutcome::NotFound,
-        }
-    }
 }
 
 /// Decides what a rotation of `old` at `at` writes, or why it is refused.
