@@ -91,10 +91,10 @@ impl Store {
         id: CredentialId,
         by: Author,
     ) -> Result<bool, StoreError> {
-        self.write_for_operator("revoke_credential", (id, by), |&(id, by), tx| {
-            Box::pin(revoke(tx, id, by))
-        })
-        .await
+        let write = self.write_for_operator("revoke_credential", (id, by), |&(id, by), tx| {
+            Box::pin(revoke(tx, None, id, by))
+        });
+        Ok(write.await? == RevokeTokenOutcome::Revoked)
     }
 
     /// Revokes a token of an account.
@@ -105,7 +105,7 @@ impl Store {
         by: Author,
     ) -> Result<RevokeTokenOutcome, StoreError> {
         self.write_for_operator("revoke_token", (account, id, by), |&(account, id, by), tx| {
-            Box::pin(revoke_token(tx, account, id, by))
+            Box::pin(revoke(tx, Some(account), id, by))
         })
         .await
     }
@@ -276,36 +276,22 @@ async fn rotate(
     Ok(RotateCredentialOutcome::Rotated { id, expires_at: replacement.expires_at, old_ends_at })
 }
 
-async fn revoke(tx: &mut Tx<'_>, id: CredentialId, by: Author) -> Result<bool, StoreError> {
-    tx.lock_credentials().await?;
-    match by_id(tx, id).await?.filter(|found| found.revoked_at.is_none()) {
-        Some(found) => write_revocation(tx, &found, by).await.map(|()| true),
-        None => Ok(tx.refuse(false)),
-    }
-}
-
-async fn revoke_token(
+/// Revokes a credential, or a token of this account.
+async fn revoke(
     tx: &mut Tx<'_>,
-    account: AccountId,
+    account: Option<AccountId>,
     id: CredentialId,
     by: Author,
 ) -> Result<RevokeTokenOutcome, StoreError> {
     tx.lock_credentials().await?;
-    match revocable(account, by_id(tx, id).await?) {
-        Ok(found) => write_revocation(tx, &found, by).await.map(|()| RevokeTokenOutcome::Revoked),
-        Err(refusal) => Ok(tx.refuse(refusal)),
-    }
-}
-
-async fn write_revocation(
-    tx: &mut Tx<'_>,
-    found: &Credential,
-    by: Author,
-) -> Result<(), StoreError> {
-    let revoke = "UPDATE credential SET revoked_at = $2 WHERE id = $1";
-    tx.defer(revoke, &values![found.id.0, by.at])?;
-    tx.audit(found.account, AuditedChange::credential_revoked(found), by)?;
-    tx.credentials_changed().await
+    let found = match revocable(account, by_id(tx, id).await?) {
+        Ok(found) => found,
+        Err(refusal) => return Ok(tx.refuse(refusal)),
+    };
+    tx.defer("UPDATE credential SET revoked_at = $2 WHERE id = $1", &values![id.0, by.at])?;
+    tx.audit(found.account, AuditedChange::credential_revoked(&found), by)?;
+    tx.credentials_changed().await?;
+    Ok(RevokeTokenOutcome::Revoked)
 }
 
 async fn record_use(tx: &mut Tx<'_>, uses: &[(CredentialId, Timestamp)]) -> Result<(), StoreError> {

@@ -92,14 +92,17 @@ fn caller_refusal(
     (lives_longer || permits_more).then_some(IssueTokenOutcome::ExceedsCaller)
 }
 
-/// The token of an account, if it can be revoked.
+/// The credential, if it can be revoked: any, or only a token of this account.
 pub(crate) fn revocable(
-    account: AccountId,
+    account: Option<AccountId>,
     found: Option<Credential>,
 ) -> Result<Credential, RevokeTokenOutcome> {
-    let own = found.filter(|it| it.account == account && it.kind == CredentialKind::Token);
-    let token = own.ok_or(RevokeTokenOutcome::NotFound)?;
-    if token.revoked_at.is_some() { Err(RevokeTokenOutcome::AlreadyRevoked) } else { Ok(token) }
+    let is_token_of =
+        |account, it: &Credential| it.account == account && it.kind == CredentialKind::Token;
+    let found = found
+        .filter(|it| account.is_none_or(|account| is_token_of(account, it)))
+        .ok_or(RevokeTokenOutcome::NotFound)?;
+    if found.revoked_at.is_some() { Err(RevokeTokenOutcome::AlreadyRevoked) } else { Ok(found) }
 }
 
 /// What a rotation writes.
