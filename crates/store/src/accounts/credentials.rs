@@ -78,9 +78,9 @@ impl Store {
         old_ends_at: Timestamp,
         by: Author,
     ) -> Result<RotateCredentialOutcome, StoreError> {
-        let rotation = Rotation { old, new, old_ends_at, by };
-        self.write_for_operator("rotate_credential", rotation, |rotation, tx| {
-            Box::pin(rotate(tx, rotation))
+        let input = (old, new, old_ends_at, by);
+        self.write_for_operator("rotate_credential", input, |(old, new, old_ends_at, by), tx| {
+            Box::pin(rotate(tx, *old, new, *old_ends_at, *by))
         })
         .await
     }
@@ -157,14 +157,6 @@ impl Store {
         let epoch = self.read_one(method, path, statement, [], |row| row.number("epoch")).await?;
         Ok(epoch.unwrap_or_default())
     }
-}
-
-/// A credential and its replacement.
-struct Rotation {
-    old: CredentialId,
-    new: NewCredential,
-    old_ends_at: Timestamp,
-    by: Author,
 }
 
 const TOKEN: &str = CredentialKind::Token.as_str();
@@ -254,13 +246,15 @@ async fn issue(
 
 async fn rotate(
     tx: &mut Tx<'_>,
-    rotation: &Rotation,
+    old: CredentialId,
+    new: &NewCredential,
+    old_ends_at: Timestamp,
+    by: Author,
 ) -> Result<RotateCredentialOutcome, StoreError> {
-    let Rotation { old, new, old_ends_at, by } = rotation;
     tx.lock_credentials().await?;
-    let found = by_id(tx, *old).await?;
+    let found = by_id(tx, old).await?;
     let RotationPlan { account, replacement, old_ends_at } =
-        match plan_rotation(found.as_ref(), new, *old_ends_at, by.at) {
+        match plan_rotation(found.as_ref(), new, old_ends_at, by.at) {
             Ok(plan) => plan,
             Err(refused) => return Ok(refused),
         };
@@ -271,7 +265,7 @@ async fn rotate(
     };
     let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
     tx.defer(expire, &values![old.0, old_ends_at])?;
-    tx.audit(account, AuditedChange::credential_rotated(*old, id, &replacement, old_ends_at), *by)?;
+    tx.audit(account, AuditedChange::credential_rotated(old, id, &replacement, old_ends_at), by)?;
     tx.credentials_changed().await?;
     Ok(RotateCredentialOutcome::Rotated { id, expires_at: replacement.expires_at, old_ends_at })
 }
