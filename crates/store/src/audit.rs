@@ -6,7 +6,7 @@ use galley_domain::id::AccountId;
 use crate::{
     Actor, AuditEntry, Author, CredentialId, Store, StoreError,
     decisions::audit::{COLUMNS, LIMIT_OFFSET, LIMITED, ROTATIONS, entry, refusal, rotation},
-    engine::{self, Engine, Read, ReadPath, Select, Tx, Value, values},
+    engine::{self, Engine, Read, ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,
 };
 
@@ -39,9 +39,8 @@ pub(crate) async fn ensure_may_change(
     let statement = format!(
         "SELECT at FROM audit {LIMITED} AND account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2"
     );
-    let values = Vec::from(values![account, LIMIT_OFFSET]);
-    let select = Select { path: ReadPath::Point, statement: statement.into(), values };
-    let read = Read::new(select, |row| row.value("at"));
+    let values = values![account, LIMIT_OFFSET];
+    let read = Read::new(ReadPath::Point, statement, values, |row| row.value("at"));
     let oldest: Vec<i64> = engine::fetch(engine, read).await?;
     refusal(oldest.first().copied(), by.at)
 }

@@ -238,10 +238,14 @@ pub(crate) struct Read<T> {
 }
 
 impl<T> Read<T> {
-    pub(crate) fn new(
-        select: Select,
+    pub(crate) fn new<'v>(
+        path: ReadPath,
+        statement: impl Into<Cow<'static, str>>,
+        values: impl IntoIterator<Item = Value<'v>>,
         decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Self {
+        let values = values.into_iter().map(Value::into_owned).collect();
+        let select = Select { path, statement: statement.into(), values };
         Self { select, decode: Box::new(decode) }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     AddCredentialOutcome, AuditKind, Author, NewConsoleLink, NewSession, RedeemLinkOutcome,
     SecretHash, Session, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
-    engine::{Read, ReadPath, Select, Tx, Value, Write, values},
+    engine::{Read, ReadPath, Tx, Value, Write, values},
 };
 
 impl Store {
@@ -192,9 +192,7 @@ async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOu
 pub(crate) fn expired(at: Timestamp) -> Read<()> {
     let statement = "SELECT 1 FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2 \
                      UNION ALL SELECT 1 FROM console_link WHERE expires_at <= $1 LIMIT 1";
-    let values = Vec::from(values![at, idle_cutoff(at)]);
-    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read::new(select, |_| Ok(()))
+    Read::new(ReadPath::Background, statement, values![at, idle_cutoff(at)], |_| Ok(()))
 }
 
 /// Deletes sessions and links that have expired.

@@ -7,7 +7,7 @@ use self::totals::{ConnectionSample, EndpointBacklog, pending_review};
 use crate::{
     MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS, Store, StoreActivity,
     StoreError, StoreStatistics,
-    engine::{self, Engine, Read, ReadPath, Select, Value},
+    engine::{self, Engine, Read, ReadPath, Value},
     stored_row::Row,
 };
 
@@ -47,6 +47,5 @@ fn scan<T: 'static>(
     limits: &[u32],
     decode: fn(&Row<'_>) -> Result<T, StoreError>,
 ) -> Read<T> {
-    let values = limits.iter().map(|limit| Value::from(*limit)).collect();
-    Read::new(Select { path: ReadPath::Scan, statement: statement.into(), values }, decode)
+    Read::new(ReadPath::Scan, statement, limits.iter().map(|limit| Value::from(*limit)), decode)
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::decisions::{MESSAGE_COLUMNS, message, retention_cutoff};
 use crate::{
     MessageQuery, NewMessage, ReadKind, Store, StoreError, StoredMessage,
-    engine::{self, Engine, Read, ReadPath, Select, Tx, Value, Write, values},
+    engine::{self, Engine, Read, ReadPath, Tx, Value, Write, values},
     stored_row::StoredRow as _,
 };
 
@@ -71,9 +71,8 @@ fn accounts_with_expired(at: Timestamp) -> Read<AccountId> {
     let statement = "SELECT a.id FROM account a WHERE a.emulator IS NOT NULL AND (SELECT created_at \
                      FROM message m WHERE m.account_id = a.id ORDER BY m.number LIMIT 1) <= $1 \
                      ORDER BY a.id";
-    let values = Vec::from(values![retention_cutoff(at)]);
-    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read::new(select, |row| row.account_id("id"))
+    let values = values![retention_cutoff(at)];
+    Read::new(ReadPath::Background, statement, values, |row| row.account_id("id"))
 }
 
 /// Deletes the oldest messages of an account that have expired; returns how many.

@@ -4,9 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use super::{
-    Body, Dialect, Engine, Read, ReadPath, Select, Value, Write, WriteKind, faults::FaultPoints,
-};
+use super::{Body, Dialect, Engine, Read, ReadPath, Value, Write, WriteKind, faults::FaultPoints};
 use crate::{StoreError, stored_row::Row};
 
 /// A database that holds everything the service stores.
@@ -71,9 +69,7 @@ impl Store {
         values: impl IntoIterator<Item = Value<'v>>,
         decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<Vec<T>, StoreError>> {
-        let values = values.into_iter().map(Value::into_owned).collect();
-        let select = Select { path, statement: statement.into(), values };
-        let read = Read::new(select, decode);
+        let read = Read::new(path, statement, values, decode);
         Box::pin(self.with_faults_of(method, super::fetch(&*self.engine, read)))
     }
 

@@ -11,7 +11,7 @@ use super::purge::{DeletedTemplate, MAX_PURGE_TEMPLATES, OldestVersions, PurgePl
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
     deliveries::schedule_next,
-    engine::{self, Dialect, Engine, Read, ReadPath, Select, Tx, Write, values},
+    engine::{self, Dialect, Engine, Read, ReadPath, Tx, Value, Write, values},
     stored_row::{Row, StoredRow as _},
 };
 
@@ -43,7 +43,8 @@ pub(super) async fn delete_expired(
     engine: &dyn Engine,
     since: Timestamp,
 ) -> Result<u64, StoreError> {
-    if !engine::fetch(engine, former_endpoint()).await?.is_empty() {
+    let former = Read::new(ReadPath::Background, FORMER_ENDPOINT, [], |_| Ok(()));
+    if !engine::fetch(engine, former).await?.is_empty() {
         let deletion = Write::new((), |(), tx| Box::pin(delete_orphans(tx)));
         let orphans = engine::run(engine, deletion).await?;
         if orphans > 0 {
@@ -71,11 +72,6 @@ pub(super) async fn delete_expired(
 /// A deleted endpoint whose deliveries are not deleted yet.
 const FORMER_ENDPOINT: &str = "SELECT id FROM former_webhook LIMIT 1";
 
-fn former_endpoint() -> Read<()> {
-    let (path, values) = (ReadPath::Background, Vec::new());
-    Read::new(Select { path, statement: FORMER_ENDPOINT.into(), values }, |_| Ok(()))
-}
-
 /// Deletes some deliveries of a deleted endpoint.
 async fn delete_orphans(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     let find = tx
@@ -96,17 +92,16 @@ async fn delete_orphans(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
 fn accounts_with_expired(since: Timestamp) -> Read<AccountId> {
     let statement = "SELECT a.id FROM account a WHERE (SELECT e.at FROM event e WHERE \
                      e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
-    let values = Vec::from(values![since]);
-    let select = Select { path: ReadPath::Scan, statement: statement.into(), values };
-    Read::new(select, |row| row.account_id("id"))
+    Read::new(ReadPath::Scan, statement, values![since], |row| row.account_id("id"))
 }
 
 impl ExpiredEvents {
     /// Deletes the oldest of them. Usually none can be deleted, because endpoints have yet to receive
     /// them: checks that without a lock.
     async fn delete(self, engine: &dyn Engine) -> Result<Deletion, StoreError> {
-        let last =
-            engine::fetch(engine, Read::new(self.last(engine.dialect()), last_event)).await?;
+        let (statement, values) = self.last(engine.dialect());
+        let read = Read::new(ReadPath::Scan, statement, values, last_event);
+        let last = engine::fetch(engine, read).await?;
         if last.into_iter().flatten().next().is_none() {
             return Ok(Deletion::Deleted(0));
         }
@@ -115,7 +110,7 @@ impl ExpiredEvents {
 
     /// The last event that can be deleted. Events are deleted in order: the first one that has not
     /// expired, or that an endpoint still needs, keeps all later ones.
-    fn last(self, dialect: Dialect) -> Select {
+    fn last(self, dialect: Dialect) -> (String, [Value<'static>; 3]) {
         let least = dialect.either("min", "least");
         let statement = format!(
             "WITH oldest AS (SELECT seq, at FROM event WHERE account_id = $1 ORDER BY seq \
@@ -125,8 +120,7 @@ impl ExpiredEvents {
              FROM delivery d WHERE d.webhook_id = w.id AND d.status = 'waiting'), w.cursor))) \
              FROM webhook w WHERE w.account_id = $1 AND w.disabled_at IS NULL), seq)"
         );
-        let values = Vec::from(values![self.account, self.since, MAX_PURGE_ROWS]);
-        Select { path: ReadPath::Scan, statement: statement.into(), values }
+        (statement, values![self.account, self.since, MAX_PURGE_ROWS])
     }
 }
 
@@ -143,8 +137,8 @@ async fn delete(tx: &mut Tx<'_>, expired: ExpiredEvents) -> Result<Deletion, Sto
     // The events of a deleted account expire, too.
     tx.lock(account).await?;
     // An endpoint may have been enabled, or a replay requested, since the events were found.
-    let select = expired.last(tx.dialect());
-    let last = tx.query_one(&select.statement, &select.values, last_event).await?;
+    let (find, values) = expired.last(tx.dialect());
+    let last = tx.query_one(&find, &values, last_event).await?;
     let Some(last) = last.flatten() else { return Ok(Deletion::Deleted(0)) };
     let plan = plan_purge(tx, account, last).await?;
     delete_deliveries(tx, account, plan.last, since).await?;

@@ -44,9 +44,7 @@ pub(super) async fn count(engine: &dyn Engine, all: bool) -> Result<usize, Store
 /// Whether an account is to be counted.
 fn uncounted(all: bool) -> Read<()> {
     let statement = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL LIMIT 1";
-    let values = Vec::from(values![all]);
-    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read::new(select, |_| Ok(()))
+    Read::new(ReadPath::Background, statement, values![all], |_| Ok(()))
 }
 
 /// Names a new count. On PostgreSQL, an older one that another instance has begun then changes nothing.

@@ -8,7 +8,7 @@ use galley_domain::id::AccountId;
 use super::rows::{columns, stored};
 use crate::{
     LanguageSummary, ListQuery, ReadKind, Store, StoreError, StoredTemplate, TranslationGroup,
-    engine::{self, Dialect, Read, ReadPath, Select, values},
+    engine::{self, Dialect, Read, ReadPath, values},
     stored_row::{Row, StoredRow as _},
 };
 
@@ -50,13 +50,11 @@ impl Store {
         let all = async {
             let mut all = Vec::new();
             for groups in groups.chunks(max_names) {
-                let select = Select {
-                    path: ReadPath::Account(ReadKind::List, query.account),
-                    statement: statement.clone().into(),
-                    values: Vec::from(values![query.account, groups.to_vec()]),
-                };
+                let path = ReadPath::Account(ReadKind::List, query.account);
+                let values = values![query.account, groups.to_vec()];
                 let query = Arc::clone(&query);
-                let read = Read::new(select, move |row| language(&query, row));
+                let decode = move |row: &Row<'_>| language(&query, row);
+                let read = Read::new(path, statement.clone(), values, decode);
                 all.extend(engine::fetch(&*self.engine, read).await?);
             }
             all.sort_unstable_by_key(|it: &LanguageSummary| Reverse(it.id));

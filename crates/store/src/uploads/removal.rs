@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    engine::{self, Dialect, Engine, Read, ReadPath, Select, Tx, Write, values},
+    engine::{self, Dialect, Engine, Read, ReadPath, Tx, Write, values},
     stored_row::StoredRow as _,
 };
 
@@ -110,7 +110,8 @@ fn expired(dialect: Dialect, cutoffs: RemovalCutoffs) -> Read<(AccountId, i64)> 
          created_at <= $1 UNION ALL SELECT account_id, number FROM upload{unused} WHERE \
          used_at IS NULL AND finished_at IS NOT NULL AND finished_at <= $2 LIMIT {MAX_WRITES}"
     );
-    let values = Vec::from(values![cutoffs.unfinished, cutoffs.unused]);
-    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read::new(select, |row| Ok((row.account_id("account_id")?, row.value("number")?)))
+    let values = values![cutoffs.unfinished, cutoffs.unused];
+    Read::new(ReadPath::Background, statement, values, |row| {
+        Ok((row.account_id("account_id")?, row.value("number")?))
+    })
 }

@@ -21,7 +21,7 @@ use crate::{
     Author, Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     encoding::key,
-    engine::{Read, ReadPath, Select, Tx, Value, Write, values},
+    engine::{Read, ReadPath, Tx, Value, Write, values},
     stored_row::StoredRow as _,
     templates::{self, stored, versions},
 };
@@ -269,9 +269,7 @@ impl Store {
 pub(crate) fn expired_operations(at: Timestamp) -> Read<()> {
     let statement =
         format!("SELECT 1 FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} LIMIT 1");
-    let values = Vec::from(values![operation_cutoff(at)]);
-    let select = Select { path: ReadPath::Background, statement: statement.into(), values };
-    Read::new(select, |_| Ok(()))
+    Read::new(ReadPath::Background, statement, values![operation_cutoff(at)], |_| Ok(()))
 }
 
 /// Number of expired operations that one write deletes.
