@@ -48,10 +48,8 @@ impl Store {
 
     /// Whether the store has or had an account, even if all of them are deleted.
     pub async fn has_had_accounts(&self) -> Result<bool, StoreError> {
-        let (method, path) = ("has_had_accounts", ReadPath::Point);
-        let found =
-            self.read_one(method, path, "SELECT 1 FROM account LIMIT 1", [], |_| Ok(())).await?;
-        Ok(found.is_some())
+        let statement = "SELECT 1 FROM account LIMIT 1";
+        self.exists("has_had_accounts", ReadPath::Point, statement, []).await
     }
 
     /// One account.

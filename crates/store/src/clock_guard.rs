@@ -36,7 +36,7 @@ impl Store {
         let tables = self
             .dialect()
             .either("SELECT 1", "SELECT 1 WHERE to_regclass('clock_guard') IS NOT NULL");
-        if self.read_one("find_clock_table", path, tables, [], |_| Ok(())).await?.is_none() {
+        if !self.exists("find_clock_table", path, tables, []).await? {
             return Ok(None);
         }
         let stored = self.read("check_clock", path, SELECT, [], observed_time).await?;

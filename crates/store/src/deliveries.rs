@@ -36,9 +36,7 @@ impl Store {
         query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
         let find = "SELECT 1 FROM webhook WHERE id = $1 AND account_id = $2";
-        let found =
-            self.read_one("find_webhook", ReadPath::Point, find, values![id, account], |_| Ok(()));
-        if found.await?.is_none() {
+        if !self.exists("find_webhook", ReadPath::Point, find, values![id, account]).await? {
             return Ok(None);
         }
         let filter = if query.status.is_some() { "d.status = $5" } else { "true" };

@@ -71,12 +71,7 @@ impl Store {
     ) -> Result<RedeemLinkOutcome, StoreError> {
         // A wrong guess queues no write and takes no lock.
         let find = "SELECT 1 FROM console_link WHERE hash = $1";
-        let path = ReadPath::Point;
-        if self
-            .read_one("find_console_link", path, find, values![link], |_| Ok(()))
-            .await?
-            .is_none()
-        {
+        if !self.exists("find_console_link", ReadPath::Point, find, values![link]).await? {
             return Ok(RedeemLinkOutcome::Invalid);
         }
         let redemption = Redemption { link, token, session, at };

@@ -64,8 +64,7 @@ impl Store {
     ) -> Result<Option<FaultEffect>, StoreError> {
         // Most calls of most accounts meet no fault, and need no write.
         let values = values![account, call.as_str()];
-        let find = self.read_one("decide_fault", ReadPath::Point, CAN_STRIKE, values, |_| Ok(()));
-        if find.await?.is_none() {
+        if !self.exists("decide_fault", ReadPath::Point, CAN_STRIKE, values).await? {
             return Ok(None);
         }
         let input = (account, call, name.map(str::to_owned));

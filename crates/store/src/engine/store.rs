@@ -84,4 +84,15 @@ impl Store {
     ) -> Result<Option<T>, StoreError> {
         Ok(self.read(method, path, statement, values, decode).await?.into_iter().next())
     }
+
+    /// Whether a statement that only reads returns a row.
+    pub(crate) async fn exists<'v>(
+        &self,
+        method: &'static str,
+        path: ReadPath,
+        statement: impl Into<Cow<'static, str>>,
+        values: impl IntoIterator<Item = Value<'v>>,
+    ) -> Result<bool, StoreError> {
+        Ok(self.read_one(method, path, statement, values, |_| Ok(())).await?.is_some())
+    }
 }

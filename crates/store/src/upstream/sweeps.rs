@@ -82,8 +82,7 @@ impl Store {
         let statement =
             format!("SELECT 1 FROM template WHERE account_id = $1 AND {OWN_APPROVALS} LIMIT 1");
         let (method, path) = ("has_own_approvals", ReadPath::Background);
-        let found = self.read_one(method, path, statement, values![account], |_| Ok(())).await?;
-        Ok(found.is_some())
+        self.exists(method, path, statement, values![account]).await
     }
 }
 
