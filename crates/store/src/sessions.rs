@@ -74,20 +74,12 @@ impl Store {
         if !self.exists("find_console_link", ReadPath::Point, find, values![link]).await? {
             return Ok(RedeemLinkOutcome::Invalid);
         }
-        let redemption = Redemption { link, token, session, at };
-        self.write("redeem_console_link", redemption, |redemption, tx| {
-            Box::pin(redeem(tx, redemption))
+        let input = (link, token, session, at);
+        self.write("redeem_console_link", input, |&(link, token, session, at), tx| {
+            Box::pin(redeem(tx, link, token, session, at))
         })
         .await
     }
-}
-
-/// What redeeming a link uses and creates.
-struct Redemption {
-    link: SecretHash,
-    token: SecretHash,
-    session: SecretHash,
-    at: Timestamp,
 }
 
 /// Starts a session, and ends the oldest ones of its token beyond the maximum. Sessions of one token
@@ -157,27 +149,31 @@ async fn create_link(
     Ok(true)
 }
 
-async fn redeem(tx: &mut Tx<'_>, redemption: &Redemption) -> Result<RedeemLinkOutcome, StoreError> {
-    let Redemption { link, token, session, at } = *redemption;
+async fn redeem(
+    tx: &mut Tx<'_>,
+    link: SecretHash,
+    token: SecretHash,
+    session: SecretHash,
+    at: Timestamp,
+) -> Result<RedeemLinkOutcome, StoreError> {
     tx.lock_credentials().await?;
     let find = format!(
         "SELECT account_id, name, scopes, expires_at FROM console_link WHERE hash = $1{}",
         tx.dialect().for_update()
     );
-    let found = tx.query_one(&find, &values![link], console_link).await?;
-    let account = match &found {
-        Some(link) => accounts::one(tx, link.account).await?,
-        None => None,
+    let invalid = Ok(RedeemLinkOutcome::Invalid);
+    let Some(found) = tx.query_one(&find, &values![link], console_link).await? else {
+        return invalid;
     };
-    let planned = match plan_redemption(found.as_ref(), account.as_ref(), token, at) {
+    let Some(account) = accounts::one(tx, found.account).await? else { return invalid };
+    let planned = match plan_redemption(&found, &account, token, at) {
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    let Some(account) = account else { return Ok(RedeemLinkOutcome::Invalid) };
     // The operator who created the link permits the token.
     let by = Author::operator(at);
     let added = accounts::add_credential(tx, account.id, &planned, by).await?;
-    let AddCredentialOutcome::Added(id) = added else { return Ok(RedeemLinkOutcome::Invalid) };
+    let AddCredentialOutcome::Added(id) = added else { return invalid };
     tx.execute("DELETE FROM console_link WHERE hash = $1", &values![link]).await?;
     insert(tx, &NewSession::new(session, id, planned.expires_at, at))?;
     Ok(RedeemLinkOutcome::Redeemed(id))

@@ -35,17 +35,13 @@ pub(crate) struct ConsoleLink {
     expires_at: Timestamp,
 }
 
-/// Decides what a link creates at `at`, or why it is refused. `account` is the link's account,
-/// unless it is deleted.
+/// Decides what a link of an account creates at `at`, or why it is refused.
 pub(crate) fn plan_redemption(
-    link: Option<&ConsoleLink>,
-    account: Option<&Account>,
+    link: &ConsoleLink,
+    account: &Account,
     token: SecretHash,
     at: Timestamp,
 ) -> Result<NewCredential, RedeemLinkOutcome> {
-    let (Some(link), Some(account)) = (link, account) else {
-        return Err(RedeemLinkOutcome::Invalid);
-    };
     if link.expires_at <= at {
         return Err(RedeemLinkOutcome::Invalid);
     }
