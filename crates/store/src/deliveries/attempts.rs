@@ -5,8 +5,8 @@ use jiff::Timestamp;
 
 use super::{
     LOCK,
-    decisions::{AttemptResult, EndpointUpdate, health},
-    endpoint_health::EndpointHealth,
+    decisions::{AttemptResult, health},
+    endpoint_health::{EndpointHealth, HealthTransition},
 };
 use crate::{
     Attempt, AuditKind, Author, RecordAttemptOutcome, StoreError, Webhook,
@@ -67,9 +67,9 @@ pub(super) async fn record(
         schedule_next(tx, id, leased.template, at)?;
     }
     match result.endpoint {
-        EndpointUpdate::Unchanged => {}
-        EndpointUpdate::Health(health) => update_health(tx, id, health)?,
-        EndpointUpdate::Disable(reason) => disable(tx, &leased.webhook, reason, at).await?,
+        HealthTransition::Unchanged => {}
+        HealthTransition::Changed(health) => update_health(tx, id, health)?,
+        HealthTransition::Disabled(reason) => disable(tx, &leased.webhook, reason, at).await?,
     }
     Ok(result.outcome())
 }

@@ -8,7 +8,7 @@ use galley_domain::{
     template::{Status, lifecycle::EventType},
     webhook::{
         Format,
-        delivery::{DeliveryStatus, DisableReason, RetryDecision},
+        delivery::{DeliveryStatus, RetryDecision},
     },
 };
 use jiff::Timestamp;
@@ -241,17 +241,7 @@ pub(crate) fn attempt_count(row: &Row<'_>) -> Result<u32, StoreError> {
 pub(crate) struct AttemptResult {
     pub(crate) status: DeliveryStatus,
     pub(crate) due_at: Option<Timestamp>,
-    pub(crate) endpoint: EndpointUpdate,
-}
-
-/// What an attempt changes about its endpoint.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum EndpointUpdate {
-    Unchanged,
-    /// This is its new health.
-    Health(EndpointHealth),
-    /// It is disabled, with an event.
-    Disable(DisableReason),
+    pub(crate) endpoint: HealthTransition,
 }
 
 impl AttemptResult {
@@ -264,20 +254,13 @@ impl AttemptResult {
             }
             RetryDecision::Failed => (DeliveryStatus::Failed, None),
         };
-        // Ignore results from a previous URL.
-        let transition = if webhook.url == attempt.url {
-            health.after(attempt.outcome, attempt.at)
-        } else {
-            HealthTransition::Unchanged
-        };
-        let endpoint = match transition {
-            HealthTransition::Changed(health) => EndpointUpdate::Health(health),
-            HealthTransition::Disabled(reason) if webhook.disabled.is_none() => {
-                EndpointUpdate::Disable(reason)
+        let endpoint = match health.after(attempt.outcome, attempt.at) {
+            // Ignore results from a previous URL.
+            _ if webhook.url != attempt.url => HealthTransition::Unchanged,
+            HealthTransition::Disabled(_) if webhook.disabled.is_some() => {
+                HealthTransition::Unchanged
             }
-            HealthTransition::Unchanged | HealthTransition::Disabled(_) => {
-                EndpointUpdate::Unchanged
-            }
+            transition => transition,
         };
         Self { status, due_at, endpoint }
     }
@@ -289,8 +272,10 @@ impl AttemptResult {
 
     pub(crate) fn outcome(&self) -> RecordAttemptOutcome {
         match self.endpoint {
-            EndpointUpdate::Disable(reason) => RecordAttemptOutcome::Disabled(reason),
-            EndpointUpdate::Unchanged | EndpointUpdate::Health(_) => RecordAttemptOutcome::Recorded,
+            HealthTransition::Disabled(reason) => RecordAttemptOutcome::Disabled(reason),
+            HealthTransition::Unchanged | HealthTransition::Changed(_) => {
+                RecordAttemptOutcome::Recorded
+            }
         }
     }
 }

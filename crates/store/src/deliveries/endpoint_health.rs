@@ -27,7 +27,7 @@ pub(crate) enum HealthTransition {
     Unchanged,
     /// This is the new health.
     Changed(EndpointHealth),
-    /// The endpoint is disabled.
+    /// The endpoint is disabled, with an event.
     Disabled(DisableReason),
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::delivery::DeliveryOutcome,
+    webhook::delivery::{DeliveryOutcome, DisableReason},
 };
 
 use super::*;
@@ -118,12 +118,12 @@ fn an_attempt_decides_about_its_delivery_and_its_endpoint() {
     let result = AttemptResult::of(&delivered, &webhook(), healthy);
     assert_eq!((result.status, result.due_at), (DeliveryStatus::Delivered, None));
     assert!(result.is_final());
-    assert_eq!(result.endpoint, EndpointUpdate::Unchanged);
+    assert_eq!(result.endpoint, HealthTransition::Unchanged);
     let again = RetryDecision::RetryAfter(Duration::from_secs(5));
     let result =
         AttemptResult::of(&attempt(DeliveryOutcome::NoResponse, again), &webhook(), healthy);
     assert_eq!((result.status, result.due_at), (DeliveryStatus::Waiting, Some(at(5))));
-    assert!(!result.is_final() && matches!(result.endpoint, EndpointUpdate::Health(_)));
+    assert!(!result.is_final() && matches!(result.endpoint, HealthTransition::Changed(_)));
     assert_eq!(result.outcome(), RecordAttemptOutcome::Recorded);
 }
 
