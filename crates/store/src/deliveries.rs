@@ -14,7 +14,6 @@ use jiff::Timestamp;
 pub(crate) use self::attempts::schedule_next;
 use self::{
     decisions::{EndpointWork, delivery},
-    leases::NewLease,
     replays::{FIRST_SINCE, NewReplay, first},
 };
 use crate::{
@@ -103,8 +102,10 @@ impl Store {
         at: Timestamp,
         lease_until: Timestamp,
     ) -> Result<DeliveryLease, StoreError> {
-        let new = NewLease { webhook: id, at, until: lease_until };
-        self.write("lease_delivery", new, |new, tx| Box::pin(leases::lease(tx, new))).await
+        self.write("lease_delivery", (id, at, lease_until), |&(id, at, until), tx| {
+            Box::pin(leases::lease(tx, id, at, until))
+        })
+        .await
     }
 
     /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its

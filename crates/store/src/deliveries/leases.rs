@@ -88,13 +88,6 @@ const ENQUEUE_ON_POSTGRES: &str = enqueue!(
     "(SELECT * FROM unnest($2::int8[], $3::int8[], $4::int8[]) AS it (seq, template_id, due_at))"
 );
 
-/// What a worker wants to lease.
-pub(super) struct NewLease {
-    pub(super) webhook: WebhookId,
-    pub(super) at: Timestamp,
-    pub(super) until: Timestamp,
-}
-
 struct Endpoint {
     webhook: Webhook,
     newest: u64,
@@ -134,8 +127,12 @@ impl Candidate {
 type Payload = Option<(Event, Option<Version>)>;
 
 /// Leases the next due delivery of an endpoint.
-pub(super) async fn lease(tx: &mut Tx<'_>, new: &NewLease) -> Result<DeliveryLease, StoreError> {
-    let NewLease { webhook: id, at, until } = *new;
+pub(super) async fn lease(
+    tx: &mut Tx<'_>,
+    id: WebhookId,
+    at: Timestamp,
+    until: Timestamp,
+) -> Result<DeliveryLease, StoreError> {
     let of_endpoint = values![id, at, DOWN_AFTER_FAILURES];
     let endpoint = select(MORE, "WHERE w.id = $1");
     let event = format!("{} WHERE {OF_FIRST_DUE}", events::select(tx.dialect()));
