@@ -1,12 +1,11 @@
 //! Creates or edits several templates in one transaction.
 
-use galley_domain::{id::TemplateId, template::edit::Edit};
+use galley_domain::template::edit::Edit;
 
 use super::{Create, create_in};
 use crate::{
-    ChangeOutcome, CreateOutcome, CreatedTemplate, NewTemplate, Store, StoreError, StoredTemplate,
-    TemplateChange, UpsertOutcome, changes::edit_stored, emulator, engine::Tx, error::no_account,
-    templates,
+    ChangeOutcome, CreateOutcome, CreatedTemplate, NewTemplate, Store, StoreError, TemplateChange,
+    UpsertOutcome, changes::edit_stored, emulator, engine::Tx, error::no_account, templates,
 };
 
 impl Store {
@@ -48,56 +47,25 @@ async fn one(tx: &mut Tx<'_>, create: &Create) -> Result<UpsertResult, StoreErro
     {
         stored = templates::with_key(tx, new.account, keys.unique_key).await?;
     }
-    Ok(match plan(new, stored) {
-        Upsert::Create => created(create_in(tx, create, emulation).await?),
-        Upsert::Keep(template) => Ok(template),
-        Upsert::Edit(stored, change, edit) => {
-            let edited = edit_stored(tx, &change, Some(*stored), &edit, emulation).await?;
-            self::edited(change.id, edited)
-        }
-    })
-}
-
-/// What an upsert does.
-enum Upsert {
-    /// No template of the account has the unique key: creates one.
-    Create,
-    /// The template has the content and category already.
-    Keep(CreatedTemplate),
-    /// Edits the stored template.
-    Edit(Box<StoredTemplate>, TemplateChange, Edit),
-}
-
-/// Plans an upsert; `stored` is the account's template that has the unique key.
-fn plan(new: &NewTemplate, stored: Option<StoredTemplate>) -> Upsert {
-    let Some(stored) = stored else { return Upsert::Create };
+    let Some(stored) = stored else {
+        return Ok(match create_in(tx, create, emulation).await? {
+            CreateOutcome::Created(created) | CreateOutcome::Replayed(created) => Ok(created),
+            refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
+        });
+    };
     let (id, content, category) = (stored.id, new.template.content(), new.template.category());
     if (stored.template.content(), stored.template.category()) == (content, category) {
-        return Upsert::Keep(CreatedTemplate { id, status: stored.state.status(), category });
+        return Ok(Ok(CreatedTemplate { id, status: stored.state.status(), category }));
     }
     let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
     let NewTemplate { account, review, actor, trace, at, .. } = *new;
     let change =
         TemplateChange { account, id, expected: None, version: None, review, actor, trace, at };
-    Upsert::Edit(Box::new(stored), change, edit)
-}
-
-/// The result of an upsert that created a template, or could not.
-fn created(outcome: CreateOutcome) -> UpsertResult {
-    match outcome {
-        CreateOutcome::Created(created) | CreateOutcome::Replayed(created) => Ok(created),
-        refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
-    }
-}
-
-/// The result of an upsert that edited a template, or could not.
-fn edited(id: TemplateId, outcome: ChangeOutcome) -> UpsertResult {
-    match outcome {
-        ChangeOutcome::Done(stored) => Ok(CreatedTemplate {
-            id,
-            status: stored.state.status(),
-            category: stored.template.category(),
-        }),
+    Ok(match edit_stored(tx, &change, Some(stored), &edit, emulation).await? {
+        ChangeOutcome::Done(edited) => {
+            let (status, category) = (edited.state.status(), edited.template.category());
+            Ok(CreatedTemplate { id, status, category })
+        }
         refusal => Err(Box::new(UpsertOutcome::NotEdited(id, refusal))),
-    }
+    })
 }
