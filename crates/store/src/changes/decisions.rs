@@ -41,38 +41,25 @@ pub(crate) fn plan(
     } else {
         before.state.apply(trigger, change.review)
     };
-    let (next, event) = applied
-        .and_then(|next| decided_refusal(trigger, change.review, &before).map_or(Ok(next), Err))
-        .map_err(|refusal| ChangeOutcome::InvalidTransition(undecided(refusal, change, &before)))?;
-    let category = before.template.category();
-    let emulated_at = emulation.map(|it| it.now);
-    Ok(Planned { before, next, category, event, is_accepted: false, emulated_at })
-}
-
-/// Refuses a second decision on a version of a connected account. The version of any other account
-/// has another status after the first one.
-fn decided_refusal(
-    trigger: Trigger,
-    review: Review,
-    before: &StoredTemplate,
-) -> Option<InvalidTransition> {
-    let is_decision = DECISIONS.contains(&trigger) && review == Review::InHouseThenProvider;
-    (is_decision && before.decided_by.is_some()).then(|| InvalidTransition {
-        status: before.state.status(),
-        possible: before.state.possible_triggers(review),
-    })
-}
-
-/// A refusal that offers no second decision on a version of a connected account.
-fn undecided(
-    mut refusal: InvalidTransition,
-    change: &TemplateChange,
-    before: &StoredTemplate,
-) -> InvalidTransition {
-    if change.review == Review::InHouseThenProvider && before.decided_by.is_some() {
+    // Of a connected account, a version is decided once. That of any other account has another status
+    // after the first decision.
+    let is_decided = change.review == Review::InHouseThenProvider && before.decided_by.is_some();
+    let mut refusal = match applied {
+        Ok(_) if is_decided && DECISIONS.contains(&trigger) => InvalidTransition {
+            status: before.state.status(),
+            possible: before.state.possible_triggers(change.review),
+        },
+        Ok((next, event)) => {
+            let category = before.template.category();
+            let emulated_at = emulation.map(|it| it.now);
+            return Ok(Planned { before, next, category, event, is_accepted: false, emulated_at });
+        }
+        Err(refusal) => refusal,
+    };
+    if is_decided {
         refusal.possible.retain(|trigger| !DECISIONS.contains(trigger));
     }
-    refusal
+    Err(ChangeOutcome::InvalidTransition(refusal))
 }
 
 const DECISIONS: [Trigger; 2] = [Trigger::Approve, Trigger::Reject];
