@@ -1,13 +1,16 @@
 //! Deletions of one or several templates. A damaged template can be deleted, too.
 
+use std::collections::HashMap;
+
 use galley_domain::{
     id::{AccountId, TemplateId},
     template::lifecycle::Trigger,
 };
 
-use super::decisions::{deleted, plan, plan_deletions};
+use super::decisions::plan;
 use crate::{
-    ChangeOutcome, DeleteOutcome, Initiator, StoreError, TemplateChange, TranslationGroup,
+    ChangeOutcome, DeleteOutcome, Initiator, StoreError, StoredTemplate, TemplateChange,
+    TranslationGroup,
     emulator::{self, Emulation},
     encoding::key,
     engine::{Tx, Value, values},
@@ -79,7 +82,43 @@ async fn delete_all(
     for (change, planned) in &planned {
         delete(tx, change, planned, !damaged.contains(&change.id), emulation).await?;
     }
-    Ok(deleted(&planned))
+    Ok(DeleteOutcome::Done(planned.iter().map(|(change, _)| change.id).collect()))
+}
+
+/// Plans the deletion of each of these templates once, or refuses all of them.
+pub(super) fn plan_deletions(
+    initiator: Initiator,
+    ids: &[TemplateId],
+    stored: Vec<StoredTemplate>,
+    emulation: Option<Emulation>,
+) -> Result<Vec<(TemplateChange, Planned)>, DeleteOutcome> {
+    let Initiator { account, review, actor, trace, at } = initiator;
+    let mut stored: HashMap<TemplateId, StoredTemplate> =
+        stored.into_iter().map(|template| (template.id, template)).collect();
+    let mut planned: Vec<(TemplateChange, Planned)> = Vec::with_capacity(ids.len());
+    for id in ids {
+        if planned.iter().any(|(change, _)| change.id == *id) {
+            continue;
+        }
+        let change = TemplateChange {
+            account,
+            id: *id,
+            expected: None,
+            version: None,
+            review,
+            actor,
+            trace,
+            at,
+        };
+        match plan(&change, Trigger::Delete, stored.remove(id), emulation) {
+            Ok(plan) => planned.push((change, plan)),
+            Err(ChangeOutcome::InvalidTransition(refusal)) => {
+                return Err(DeleteOutcome::InvalidTransition(*id, refusal));
+            }
+            Err(_) => return Err(DeleteOutcome::NoTemplate(*id)),
+        }
+    }
+    Ok(planned)
 }
 
 /// Applies the due steps of the scripts of templates; returns the templates after that, and how an

@@ -12,7 +12,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{Siblings, deleted, plan, plan_deletions, plan_edit};
+use super::{super::deletions::plan_deletions, Siblings, plan, plan_edit};
 use crate::{
     Actor, ChangeOutcome, DeleteOutcome, Initiator, StoredTemplate, TemplateChange,
     template_rows::Planned,
@@ -148,7 +148,8 @@ fn several_templates_are_deleted_once_each_in_the_order_of_the_request() {
     let found = || vec![stored(1, true), stored(2, true)];
     let ids = [id(2), id(1), id(2)];
     let planned = plan_deletions(initiator, &ids, found(), None).ok().unwrap();
-    assert_eq!(deleted(&planned), DeleteOutcome::Done(vec![id(2), id(1)]));
+    let deleted: Vec<TemplateId> = planned.iter().map(|(change, _)| change.id).collect();
+    assert_eq!(deleted, [id(2), id(1)]);
     let ids = [id(2), id(3), id(4)];
     let refusal = plan_deletions(initiator, &ids, found(), None).err();
     assert_eq!(refusal, Some(DeleteOutcome::NoTemplate(id(3))));
