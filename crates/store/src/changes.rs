@@ -3,7 +3,6 @@
 
 mod decisions;
 mod deletions;
-mod four_eyes;
 
 use galley_domain::{
     id::TemplateId,
@@ -13,10 +12,10 @@ use galley_domain::{
     },
 };
 
-use self::decisions::{Siblings, plan, plan_edit};
+use self::decisions::{FourEyes, Siblings, VersionAuthor, plan, plan_edit, tokens_of_person};
 use crate::{
     ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup,
+    TranslationGroup, audit,
     emulator::{self, Emulation},
     encoding::actor_key,
     engine::{Tx, values},
@@ -194,7 +193,7 @@ async fn review(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    if !four_eyes::permit(tx, change, &planned).await? {
+    if !permits(tx, change, &planned).await? {
         return Ok(ChangeOutcome::FourEyes);
     }
     let update = "UPDATE template SET status = $2, live_version = $3, hold = $4, \
@@ -219,4 +218,36 @@ async fn review(
     }
     submit(tx, change, &planned).await?;
     Ok(ChangeOutcome::done(reviewed))
+}
+
+/// Whether a decision is not made by an author of what it makes live, if the account needs a second
+/// person.
+async fn permits(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    planned: &Planned,
+) -> Result<bool, StoreError> {
+    let Some(reviewer) = planned.reviewer(change) else { return Ok(true) };
+    if !tx.account(change.account)?.has_four_eyes {
+        return Ok(true);
+    }
+    let rotations = audit::rotations(tx, change.account).await?;
+    let person = tokens_of_person(reviewer, &rotations);
+    Ok(match planned.four_eyes(&person, &authors(tx, change.id).await?) {
+        FourEyes::Permitted => true,
+        FourEyes::Refused => false,
+        FourEyes::Compare(comparison) => {
+            let compared = versions::several(tx, change.id, comparison.versions()).await?;
+            !comparison.is_author(&compared)
+        }
+    })
+}
+
+/// The authors of all versions, newest first.
+async fn authors(tx: &mut Tx<'_>, id: TemplateId) -> Result<Vec<VersionAuthor>, StoreError> {
+    let select = "SELECT version, actor, CAST(octet_length(content) AS bigint) AS bytes \
+                  FROM template WHERE id = $1 UNION ALL \
+                  SELECT version, actor, CAST(octet_length(content) AS bigint) \
+                  FROM former_version WHERE template_id = $1 ORDER BY version DESC";
+    tx.query(select, &values![id], VersionAuthor::read).await
 }
