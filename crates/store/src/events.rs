@@ -7,7 +7,7 @@ use galley_domain::id::AccountId;
 
 use self::decisions::feed;
 pub(crate) use self::{
-    append::{append, append_disabled, append_upstream},
+    append::{append, append_of_service, append_upstream},
     decisions::{NewEvent, created_event, event},
 };
 use crate::{

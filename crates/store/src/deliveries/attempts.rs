@@ -1,6 +1,8 @@
 //! Records delivery attempts, and their effect on the endpoint.
 
-use galley_domain::{id::WebhookId, webhook::delivery::DisableReason};
+use galley_domain::{
+    id::WebhookId, template::lifecycle::EventType, webhook::delivery::DisableReason,
+};
 use jiff::Timestamp;
 
 use super::{
@@ -108,7 +110,9 @@ async fn disable(
     let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
                   resting_until = NULL WHERE id = $1";
     tx.defer(update, &values![webhook.id, at, reason.as_str()])?;
-    events::append_disabled(tx, webhook, reason, at)?;
+    let (kind, url) = (EventType::WebhookDisabled, &webhook.url);
+    let id = Some(webhook.id);
+    events::append_of_service(tx, webhook.account, id, kind, reason.as_str(), url, at)?;
     let after = Webhook { disabled: Some((at, reason)), ..webhook.clone() };
     let changed = AuditedChange::of_webhook(AuditKind::WebhookChanged, &after);
     tx.audit(webhook.account, changed, Author::service(at))

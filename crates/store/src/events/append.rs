@@ -4,13 +4,12 @@
 use galley_domain::{
     id::{AccountId, WebhookId},
     template::lifecycle::EventType,
-    webhook::delivery::DisableReason,
 };
 use jiff::Timestamp;
 
 use super::NewEvent;
 use crate::{
-    Actor, StoreError, TraceContext, UpstreamConnection, Webhook,
+    Actor, StoreError, TraceContext, UpstreamConnection,
     encoding::{actor_key, origin},
     engine::{Dialect, Tx, Value, values},
 };
@@ -59,24 +58,6 @@ pub(crate) fn append(tx: &mut Tx<'_>, event: &NewEvent<'_>) -> Result<(), StoreE
     tx.defer(statement, &values)
 }
 
-/// Appends the event that the service disables an endpoint of a locked account.
-pub(crate) fn append_disabled(
-    tx: &mut Tx<'_>,
-    webhook: &Webhook,
-    reason: DisableReason,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let event = ServiceEvent {
-        account: webhook.account,
-        kind: EventType::WebhookDisabled,
-        reason: reason.as_str(),
-        webhook: Some(webhook.id),
-        url: &webhook.url,
-        at,
-    };
-    append_of_service(tx, &event)
-}
-
 /// Appends an event about the provider of a locked account.
 pub(crate) fn append_upstream(
     tx: &mut Tx<'_>,
@@ -85,37 +66,34 @@ pub(crate) fn append_upstream(
     reason: &str,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let UpstreamConnection { account, base_url: url, .. } = connection;
-    let event = ServiceEvent { account: *account, kind, reason, webhook: None, url, at };
-    append_of_service(tx, &event)
+    append_of_service(tx, connection.account, None, kind, reason, &connection.base_url, at)
 }
 
-/// An event that the service causes, about something else than a template.
-struct ServiceEvent<'e> {
+/// Appends an event that the service causes, about an endpoint or the provider of a locked account. It
+/// shows only the [`origin`] of the URL.
+pub(crate) fn append_of_service(
+    tx: &mut Tx<'_>,
     account: AccountId,
-    kind: EventType,
-    reason: &'e str,
     webhook: Option<WebhookId>,
-    /// The event shows only its [`origin`].
-    url: &'e str,
+    kind: EventType,
+    reason: &str,
+    url: &str,
     at: Timestamp,
-}
-
-fn append_of_service(tx: &mut Tx<'_>, event: &ServiceEvent<'_>) -> Result<(), StoreError> {
-    let seq = tx.account(event.account)?.next_event();
+) -> Result<(), StoreError> {
+    let seq = tx.account(account)?.next_event();
     let values = values![
-        event.account,
+        account,
         seq,
-        event.kind.as_str(),
+        kind.as_str(),
         0_i64,
         0_i64,
-        event.at,
+        at,
         actor_key(Actor::Service),
         "",
         "",
-        event.reason,
-        event.webhook,
-        origin(event.url),
+        reason,
+        webhook,
+        origin(url),
         Value::Null,
         Value::Null,
     ];
