@@ -2,5 +2,4 @@
 //! backend loads the rows, calls the decision, and writes its result.
 
 pub(crate) mod audit;
-pub(crate) mod limits;
 pub(crate) mod stored_bytes;

@@ -7,7 +7,7 @@ use galley_domain::{
 
 use crate::{
     CreateOutcome, IdempotencyRecord, Limit, NameConflict, NewTemplate, StoreError,
-    decisions::limits::RemainingQuota, stored_row::StoredRow,
+    limits::RemainingQuota, stored_row::StoredRow,
 };
 
 /// What decides whether a template is created, in the order in which it is checked.

@@ -29,13 +29,13 @@ use super::{
     pool::{CopySink, PgConnection, Values},
 };
 use crate::{
-    CreateOutcome, IdempotencyRecord, StoreError, TraceContext,
+    CreateOutcome, IdempotencyRecord, MAX_CREATES_PER_HOUR, StoreError, TraceContext,
     creates::{Create, Existing, KeyOwner},
-    decisions::{limits::RateCounter, stored_bytes::version_bytes},
+    decisions::stored_bytes::version_bytes,
     encoding::{actor_key, key, millis},
     engine::{AccountState, Dialect, values},
     error::no_account,
-    limits,
+    limits::{self, CREATES, sql_count},
     template_rows::{created, new_values},
     uploads,
 };
@@ -178,11 +178,10 @@ impl Batch<'_> {
         for CreatedRow { index, seq, .. } in &self.created {
             let Create { new, keys } = &self.pending[*index].input;
             if self.accounts.get(&new.account).is_some_and(|account| account.quota.is_some()) {
-                let counter = RateCounter::of_creates(new.account);
-                let (account, template) = (key(new.account.get()), counter.template_key());
-                let values: Values<'_> = &[&account, &template, &key(*seq), &millis(new.at)];
+                let (account, max) = (key(new.account.get()), sql_count(MAX_CREATES_PER_HOUR));
+                let values: Values<'_> = &[&account, &CREATES, &key(*seq), &millis(new.at)];
                 self.connection.execute(limits::COUNT, values).await?;
-                let values: Values<'_> = &[&account, &template, &counter.max_entries()];
+                let values: Values<'_> = &[&account, &CREATES, &max];
                 self.connection.execute(limits::FORGET, values).await?;
             }
             if keys.references_media {

@@ -10,9 +10,9 @@ use super::PreparedConnection;
 use crate::{
     IdempotencyRecord, StoreError,
     creates::KeyOwner,
-    decisions::limits::{RemainingQuota, last_hour},
     encoding::{idempotency_cutoff, key},
     engine::AccountState,
+    limits::{RemainingQuota, last_hour},
     postgres::{
         create_queue::PendingCreate,
         errors,
