@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     AuditKind, Author, DeleteAccountOutcome, Store, StoreError,
-    accounts::{self, deleted_name, plan_deletion},
+    accounts::{self, deleted_name},
     decisions::audit::AuditedChange,
     emulator,
     engine::{Tx, values},
@@ -44,10 +44,15 @@ async fn delete(
     let templates =
         "SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT NULL LIMIT 1";
     let has_templates = tx.exists(templates, &values![id]).await?;
-    let account = match plan_deletion(accounts::one(tx, id).await?, has_templates) {
-        Ok(account) => account,
-        Err(refusal) => return Ok(refusal),
+    let Some(account) = accounts::one(tx, id).await? else {
+        return Ok(DeleteAccountOutcome::NotFound);
     };
+    if account.disabled_at.is_none() {
+        return Ok(DeleteAccountOutcome::NotDisabled);
+    }
+    if has_templates {
+        return Ok(DeleteAccountOutcome::HasTemplates);
+    }
     for revoked in accounts::unrevoked(tx, id).await? {
         tx.audit(id, AuditedChange::credential_revoked(&revoked), by)?;
     }

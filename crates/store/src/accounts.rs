@@ -5,6 +5,8 @@ mod credentials;
 mod phones;
 mod rows;
 
+use std::collections::BTreeSet;
+
 use galley_domain::{
     emulator::EmulatorKind,
     id::{self, AccountId},
@@ -13,18 +15,15 @@ use galley_domain::{
 use serde_json::json;
 
 pub use self::credentials::MAX_ACTIVE_TOKENS;
-use self::rows::{
-    COLUMNS, ExistingAccounts, Setting, account, created, distinct_phones, refusal, rename_outcome,
-    set_review_outcome, storable,
-};
+use self::rows::{COLUMNS, ExistingAccounts, Setting, account, refusal, storable};
 pub(crate) use self::{
     credentials::{add as add_credential, unrevoked},
     phones::delete_all as delete_phones,
-    rows::{deleted_name, plan_deletion},
+    rows::deleted_name,
 };
 use crate::{
-    Account, AccountLimits, AccountQuotas, AuditKind, Author, CreateAccountOutcome, NewAccount,
-    RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
+    Account, AccountLimits, AccountQuotas, AddCredentialOutcome, AuditKind, Author,
+    CreateAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
     decisions::audit::AuditedChange,
     emulator,
     engine::{ReadPath, Tx, values},
@@ -178,14 +177,18 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
         emulator::create_clock(tx, id, new.by.at)?;
     }
     tx.audit(id, AuditedChange::account_created(id, new), new.by)?;
-    for phone in distinct_phones(new) {
+    // In the order in which they are locked.
+    for phone in new.phones.iter().collect::<BTreeSet<_>>() {
         phones::insert(tx, id, phone, new.by)?;
     }
     let mut added = Vec::with_capacity(new.credentials.len());
     for credential in &new.credentials {
-        added.push(add_credential(tx, id, credential, new.by).await?);
+        match add_credential(tx, id, credential, new.by).await? {
+            AddCredentialOutcome::Added(credential) => added.push(credential),
+            refused => unreachable!("checked before the first write: {refused:?}"),
+        }
     }
-    Ok(created(id, &added))
+    Ok(CreateAccountOutcome::Created(id, added))
 }
 
 /// What the store already has of a new account, except its phone numbers and secrets.
@@ -220,17 +223,19 @@ async fn rename(
     tx.lock_credentials().await?;
     let statement = format!("SELECT id, name FROM account WHERE ({ONE}) OR name = $2");
     let found = tx.query(&statement, &values![id, name], named).await?;
-    let former = found.iter().find(|(found, _)| *found == id).map(|(_, former)| &**former);
-    let is_taken = found.iter().any(|(found, _)| *found != id);
-    let outcome = rename_outcome(former, is_taken);
-    let former = former.filter(|former| *former != name);
-    if let (RenameAccountOutcome::Renamed, Some(former)) = (outcome, former) {
+    let Some((_, former)) = found.iter().find(|(found, _)| *found == id) else {
+        return Ok(RenameAccountOutcome::NotFound);
+    };
+    if found.iter().any(|(found, _)| *found != id) {
+        return Ok(RenameAccountOutcome::NameTaken);
+    }
+    if former != name {
         tx.defer("UPDATE account SET name = $2 WHERE id = $1", &values![id, name])?;
         let details = json!({"from": former, "to": name});
         tx.audit(id, AuditedChange::new(AuditKind::AccountRenamed, id, details), by)?;
         tx.credentials_changed().await?;
     }
-    Ok(outcome)
+    Ok(RenameAccountOutcome::Renamed)
 }
 
 async fn set_review(
@@ -240,12 +245,16 @@ async fn set_review(
     by: Author,
 ) -> Result<SetReviewOutcome, StoreError> {
     tx.lock_credentials().await?;
-    let before = one(tx, id).await?;
-    let outcome = set_review_outcome(before.as_ref(), review);
-    if let (SetReviewOutcome::Set, Some(before)) = (outcome, before) {
-        write(tx, &before, Setting::Review(review), by).await?;
+    let Some(before) = one(tx, id).await? else { return Ok(SetReviewOutcome::NotFound) };
+    if before.emulator.is_some() {
+        return Ok(SetReviewOutcome::Emulator);
     }
-    Ok(outcome)
+    // A provider's review is never stored.
+    if !Review::CHOICES.contains(&review.as_str()) {
+        return Ok(SetReviewOutcome::NotAnEmulator);
+    }
+    write(tx, &before, Setting::Review(review), by).await?;
+    Ok(SetReviewOutcome::Set)
 }
 
 /// Sets one setting; `false` if the account does not exist.

@@ -1,15 +1,12 @@
 //! Accounts: what a change writes, or why it is refused, and how their rows are decoded.
 
-use std::collections::BTreeSet;
-
 use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AddPhoneOutcome,
-    AuditKind, CreateAccountOutcome, DeleteAccountOutcome, NewAccount, RenameAccountOutcome,
-    SetReviewOutcome, StoreError,
+    Account, AccountLimits, AccountQuotas, AccountUsage, AddPhoneOutcome, AuditKind,
+    CreateAccountOutcome, NewAccount, StoreError,
     decisions::audit::{limits_shown, quotas_shown},
     encoding::{quota, stored_quota},
     engine::{Value, values},
@@ -56,53 +53,6 @@ pub(crate) fn refusal(
     };
     let taken = (0..new.credentials.len()).find(|index| is_taken(*index))?;
     Some(CreateAccountOutcome::SecretTaken(new.credentials[taken].kind))
-}
-
-/// The phone numbers of a new account, each once, in the order in which they are locked.
-pub(crate) fn distinct_phones(new: &NewAccount) -> BTreeSet<&str> {
-    new.phones.iter().map(String::as_str).collect()
-}
-
-/// The outcome once an account that was not refused has its credentials.
-pub(crate) fn created(id: AccountId, added: &[AddCredentialOutcome]) -> CreateAccountOutcome {
-    let credential = |added: &AddCredentialOutcome| match added {
-        AddCredentialOutcome::Added(id) => *id,
-        refused => unreachable!("checked before the first write: {refused:?}"),
-    };
-    CreateAccountOutcome::Created(id, added.iter().map(credential).collect())
-}
-
-/// Whether the review of an account can be set: the account, if it exists, and the new review.
-pub(crate) fn set_review_outcome(account: Option<&Account>, review: Review) -> SetReviewOutcome {
-    match account {
-        None => SetReviewOutcome::NotFound,
-        Some(account) if account.emulator.is_some() => SetReviewOutcome::Emulator,
-        // A provider's review is never stored.
-        Some(_) if !Review::CHOICES.contains(&review.as_str()) => SetReviewOutcome::NotAnEmulator,
-        Some(_) => SetReviewOutcome::Set,
-    }
-}
-
-/// Whether an account can be renamed: its present name, and whether another account has the new one.
-pub(crate) fn rename_outcome(former: Option<&str>, is_taken: bool) -> RenameAccountOutcome {
-    match (former, is_taken) {
-        (None, _) => RenameAccountOutcome::NotFound,
-        (Some(_), true) => RenameAccountOutcome::NameTaken,
-        (Some(_), false) => RenameAccountOutcome::Renamed,
-    }
-}
-
-/// Decides whether an account can be deleted; returns it, or the refusal.
-pub(crate) fn plan_deletion(
-    account: Option<Account>,
-    has_templates: bool,
-) -> Result<Account, DeleteAccountOutcome> {
-    match account {
-        None => Err(DeleteAccountOutcome::NotFound),
-        Some(account) if account.disabled_at.is_none() => Err(DeleteAccountOutcome::NotDisabled),
-        Some(_) if has_templates => Err(DeleteAccountOutcome::HasTemplates),
-        Some(account) => Ok(account),
-    }
 }
 
 /// The name that the row of a deleted account has. No account can be created with it, because it
