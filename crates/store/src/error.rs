@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-/// A storage failure, classified by what the caller can do about it.
-#[derive(Debug, thiserror::Error)]
+/// A storage failure, classified by what the caller can do about it. A copy of it is for another caller
+/// that fails for the same reason.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The write queue is full; nothing was written.
     #[error("too many writes are queued")]
@@ -32,24 +33,6 @@ pub enum StoreError {
     /// A bug.
     #[error("the database operation failed")]
     Failed(#[source] Cause),
-}
-
-impl StoreError {
-    /// A copy of the error for another caller that fails for the same reason.
-    pub(crate) fn shared(&self) -> Self {
-        match self {
-            Self::Busy => Self::Busy,
-            Self::TooManyReads(kind) => Self::TooManyReads(*kind),
-            Self::TooManyChanges { retry_after } => {
-                Self::TooManyChanges { retry_after: *retry_after }
-            }
-            Self::Full(cause) => Self::Full(Arc::clone(cause)),
-            Self::Unavailable(cause) => Self::Unavailable(Arc::clone(cause)),
-            Self::OutcomeUnknown(cause) => Self::OutcomeUnknown(Arc::clone(cause)),
-            Self::Damaged(cause) => Self::Damaged(Arc::clone(cause)),
-            Self::Failed(cause) => Self::Failed(Arc::clone(cause)),
-        }
-    }
 }
 
 /// The error of a write to an account that does not exist.

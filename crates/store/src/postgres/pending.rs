@@ -62,7 +62,7 @@ pub(super) fn reply<I, O>(
         }
         Err(error) => {
             for pending in batch {
-                let _ = pending.reply.send(Err(error.shared()));
+                let _ = pending.reply.send(Err(error.clone()));
             }
         }
     }

@@ -101,7 +101,7 @@ async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) 
         for PendingRead { account, id, reply } in batch.drain(..) {
             let response = match &read {
                 Ok(found) => response(found.get(&id), account),
-                Err(error) => Err(error.shared()),
+                Err(error) => Err(error.clone()),
             };
             let _ = reply.send(response);
         }
@@ -123,6 +123,6 @@ fn response(row: Option<&DecodedRow>, account: AccountId) -> Result<MaybeTemplat
     match row {
         None => Ok(None),
         Some(Ok((owner, template))) => Ok((*owner == account).then(|| Arc::clone(template))),
-        Some(Err(error)) => Err(error.shared()),
+        Some(Err(error)) => Err(error.clone()),
     }
 }

@@ -137,14 +137,14 @@ impl PgPool {
 
     /// Makes calls that need a new connection fail at once for a short time.
     pub(super) fn back_off(&self, failure: &StoreError) {
-        self.state().backoff = Some((Instant::now() + CONNECT_BACKOFF, failure.shared()));
+        self.state().backoff = Some((Instant::now() + CONNECT_BACKOFF, failure.clone()));
     }
 
     /// What calls fail with at once, while they do. Idle connections are used nevertheless.
     fn backoff_failure(&self) -> Option<StoreError> {
         let state = self.state();
         let (until, failure) = state.backoff.as_ref()?;
-        (state.idle.is_empty() && Instant::now() < *until).then(|| failure.shared())
+        (state.idle.is_empty() && Instant::now() < *until).then(|| failure.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, PoolState> {

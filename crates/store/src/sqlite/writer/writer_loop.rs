@@ -304,7 +304,7 @@ impl WriterLoop {
 
 fn respond_all(writes: &mut Vec<QueuedWrite>, outcome: &Result<(), StoreError>) {
     for write in writes.drain(..) {
-        write.respond(outcome.as_ref().copied().map_err(StoreError::shared));
+        write.respond(outcome.clone());
     }
 }
 
