@@ -27,6 +27,7 @@ use crate::{
     decisions::audit::AuditedChange,
     emulator,
     engine::{ReadPath, Tx, values},
+    error::failed,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -159,7 +160,7 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
         return Ok(refusal);
     }
     let next = || AccountId::new(id::next(existing.last, new.by.at.as_millisecond()));
-    let id = new.id.or_else(next).ok_or_else(ids_exhausted)?;
+    let id = new.id.or_else(next).ok_or_else(|| failed("no account ids are left"))?;
     let insert = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, \
                   emulator, template_limit) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let values = values![
@@ -283,11 +284,3 @@ async fn write(
     tx.audit(before.id, AuditedChange::new(planned.kind, before.id, planned.details), by)?;
     tx.credentials_changed().await
 }
-
-fn ids_exhausted() -> StoreError {
-    StoreError::Failed(std::sync::Arc::new(IdsExhausted))
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("no account ids are left")]
-struct IdsExhausted;

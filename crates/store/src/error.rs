@@ -1,6 +1,6 @@
 //! Storage failures.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 /// A storage failure, classified by what the caller can do about it. A copy of it is for another caller
 /// that fails for the same reason.
@@ -37,12 +37,13 @@ pub enum StoreError {
 
 /// The error of a write to an account that does not exist.
 pub(crate) fn no_account() -> StoreError {
-    StoreError::Failed(Arc::new(NoAccount))
+    failed("the account does not exist in the database")
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("the account does not exist in the database")]
-struct NoAccount;
+/// A failure whose cause has nothing but a text.
+pub(crate) fn failed(cause: &'static str) -> StoreError {
+    StoreError::Failed(Arc::from(Box::<dyn Error + Send + Sync>::from(cause)))
+}
 
 /// A kind of longer reads. Each has a limit of its own, and a share of it for each account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,4 +57,4 @@ pub enum ReadKind {
 }
 
 /// The cause of a [`StoreError`]. Shared, because one cause can fail an entire batch.
-pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+pub type Cause = Arc<dyn Error + Send + Sync>;

@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -13,7 +13,7 @@ use std::{
 use galley_domain::id::{self, IDS_PER_MILLISECOND};
 use jiff::Timestamp;
 
-use crate::StoreError;
+use crate::{StoreError, error::failed};
 
 /// How many ids of a millisecond are reserved for accounts that are ahead of the clock.
 const AHEAD_IDS_PER_MILLISECOND: u64 = IDS_PER_MILLISECOND / 2;
@@ -82,12 +82,8 @@ impl IdGenerator {
 }
 
 pub(super) fn ids_exhausted() -> StoreError {
-    StoreError::Failed(Arc::new(IdsExhausted))
+    failed("no template ids are left")
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("no template ids are left")]
-struct IdsExhausted;
 
 #[cfg(test)]
 mod tests {
