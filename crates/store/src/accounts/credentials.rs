@@ -236,12 +236,15 @@ async fn issue(
         Actor::Token(id) => by_id(tx, id).await?,
         Actor::Operator | Actor::Service => None,
     };
-    let outcome = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
+    let refusal = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
         Some(refusal) => refusal,
-        None => add(tx, account, new, by).await?.into(),
+        None => match add(tx, account, new, by).await? {
+            AddCredentialOutcome::Added(id) => return Ok(IssueTokenOutcome::Issued(id)),
+            AddCredentialOutcome::SecretTaken => IssueTokenOutcome::SecretTaken,
+            AddCredentialOutcome::NotFound => IssueTokenOutcome::NotFound,
+        },
     };
-    let is_issued = matches!(outcome, IssueTokenOutcome::Issued(_));
-    Ok(if is_issued { outcome } else { tx.refuse(outcome) })
+    Ok(tx.refuse(refusal))
 }
 
 async fn rotate(

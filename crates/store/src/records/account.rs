@@ -365,16 +365,6 @@ pub enum IssueTokenOutcome {
     NotFound,
 }
 
-impl From<AddCredentialOutcome> for IssueTokenOutcome {
-    fn from(added: AddCredentialOutcome) -> Self {
-        match added {
-            AddCredentialOutcome::Added(id) => Self::Issued(id),
-            AddCredentialOutcome::SecretTaken => Self::SecretTaken,
-            AddCredentialOutcome::NotFound => Self::NotFound,
-        }
-    }
-}
-
 /// The result of [`revoke_token`](crate::Store::revoke_token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevokeTokenOutcome {
