@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use self::{
     decisions::{
-        AppendPlan, Part, QuotaChange, RemovalReason, StoredUpload, parts, plan_upload,
+        AppendPlan, Part, QuotaChange, RemovalCutoffs, StoredUpload, parts, plan_upload,
         unfinished_cutoff,
     },
     removal::{Removal, UnwantedFile, remove},
@@ -97,7 +97,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let found = self.find_upload("find_cancelled_upload", account, id, at).await?;
         let Some(found) = found else { return Ok(false) };
-        let file = UnwantedFile { account, upload: found.number, reason: RemovalReason::Unused };
+        let file = UnwantedFile { account, upload: found.number, cutoffs: RemovalCutoffs::UNUSED };
         loop {
             let removal = self.write("cancel_upload", file, |file, tx| Box::pin(remove(tx, *file)));
             match removal.await? {

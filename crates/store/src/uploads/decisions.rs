@@ -200,15 +200,6 @@ pub(super) fn unused_cutoff(at: Timestamp) -> i64 {
     millis(before(at, SignedDuration::from_hours(24 * UNUSED_MEDIA_DAYS)))
 }
 
-/// Why a file is deleted.
-#[derive(Clone, Copy)]
-pub(super) enum RemovalReason {
-    /// It has expired by this time.
-    Expired(Timestamp),
-    /// No template uses it, and its upload was cancelled or refused.
-    Unused,
-}
-
 /// Which files may be deleted; files that a template uses never are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RemovalCutoffs {
@@ -218,15 +209,14 @@ pub(super) struct RemovalCutoffs {
     pub(super) unused: i64,
 }
 
-impl RemovalReason {
-    pub(super) fn cutoffs(self) -> RemovalCutoffs {
-        match self {
-            Self::Expired(at) => RemovalCutoffs {
-                unfinished: unfinished_cutoff(at),
-                unused: unused_cutoff(before(at, DELETION_GRACE)),
-            },
-            Self::Unused => RemovalCutoffs { unfinished: i64::MAX, unused: i64::MAX },
-        }
+impl RemovalCutoffs {
+    /// Every file that no template uses: its upload was cancelled or refused.
+    pub(super) const UNUSED: Self = Self { unfinished: i64::MAX, unused: i64::MAX };
+
+    /// The files that have expired by this time.
+    pub(super) fn expired(at: Timestamp) -> Self {
+        let unused = unused_cutoff(before(at, DELETION_GRACE));
+        Self { unfinished: unfinished_cutoff(at), unused }
     }
 }
 

@@ -4,7 +4,7 @@ use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
 use super::{
-    decisions::{QuotaChange, RemovalCutoffs, RemovalReason},
+    decisions::{QuotaChange, RemovalCutoffs},
     update_quota,
 };
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
     stored_row::StoredRow as _,
 };
 
-/// A file to delete, if the reason still applies.
+/// A file to delete, if it may still be deleted.
 #[derive(Clone, Copy)]
 pub(super) struct UnwantedFile {
     pub(super) account: AccountId,
     pub(super) upload: i64,
-    pub(super) reason: RemovalReason,
+    pub(super) cutoffs: RemovalCutoffs,
 }
 
 /// How much of a file one write has deleted.
@@ -38,10 +38,9 @@ const DELETE_CHUNKS: i64 = 16;
 /// Deletes a file or, on SQLite, its last chunks, so that the remaining ones stay contiguous. The first
 /// removal makes the file unfinished.
 pub(super) async fn remove(tx: &mut Tx<'_>, file: UnwantedFile) -> Result<Removal, StoreError> {
-    let UnwantedFile { account, upload, reason } = file;
+    let UnwantedFile { account, upload, cutoffs: RemovalCutoffs { unfinished, unused } } = file;
     // An account that is deleted keeps its files until they expire.
     tx.lock(account).await?;
-    let RemovalCutoffs { unfinished, unused } = reason.cutoffs();
     let max_chunks = match tx.dialect() {
         Dialect::Sqlite => DELETE_CHUNKS,
         Dialect::Postgres => i64::MAX,
@@ -80,12 +79,12 @@ pub(crate) async fn delete_expired(
     engine: &dyn Engine,
     at: Timestamp,
 ) -> Result<usize, StoreError> {
-    let reason = RemovalReason::Expired(at);
-    let mut files = engine::fetch(engine, expired(engine.dialect(), reason.cutoffs())).await?;
+    let cutoffs = RemovalCutoffs::expired(at);
+    let mut files = engine::fetch(engine, expired(engine.dialect(), cutoffs)).await?;
     let mut deleted = 0;
     for _ in 0..MAX_WRITES {
         let Some((account, upload)) = files.pop() else { break };
-        let file = UnwantedFile { account, upload, reason };
+        let file = UnwantedFile { account, upload, cutoffs };
         let write = Write::new(file, |file, tx| Box::pin(remove(tx, *file)));
         match engine::run(engine, write).await {
             Ok(Removal::Partial) => files.push((account, upload)),

@@ -132,9 +132,9 @@ fn only_a_short_last_chunk_is_extended_and_only_up_to_the_length_of_a_chunk() {
 #[test]
 fn an_unused_file_is_stored_longer_than_templates_may_reference_it() {
     let now = Timestamp::from_second(1_800_000_000).unwrap();
-    let cutoffs = RemovalReason::Expired(now).cutoffs();
+    let cutoffs = RemovalCutoffs::expired(now);
     assert_eq!(cutoffs.unfinished, unfinished_cutoff(now));
     assert_eq!(unused_cutoff(now) - cutoffs.unused, 3_600_000);
-    let earliest = RemovalReason::Expired(Timestamp::MIN).cutoffs();
+    let earliest = RemovalCutoffs::expired(Timestamp::MIN);
     assert_eq!(earliest.unfinished, millis(Timestamp::MIN));
 }
