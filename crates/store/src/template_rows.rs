@@ -4,18 +4,15 @@ mod change;
 mod edit;
 mod insert;
 mod state;
-mod versions;
 
 use galley_domain::id::TemplateId;
 
 pub use self::edit::MAX_VERSIONS;
-use self::edit::{ExpiredVersions, MAX_EXPIRED_VERSIONS};
 pub(crate) use self::{
     change::Planned,
-    edit::{PlannedEdit, accepted_edit},
+    edit::{PlannedEdit, accepted_edit, write_edit},
     insert::{created, insert, insert_columns, new_values},
     state::{ChangedTemplate, ChangedText, NewDecision, write_state},
-    versions::write_edit,
 };
 use crate::{
     StoreError, StoredTemplate,

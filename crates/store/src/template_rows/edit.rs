@@ -1,20 +1,29 @@
-//! What an edit writes: the new version, and the former versions that it deletes.
+//! What an edit writes: the new version in the row of the template, the one before it in `former_version`,
+//! and the former versions that it deletes.
 
 use std::borrow::Cow;
 
 use galley_domain::{
-    id::AccountId,
+    id::{AccountId, TemplateId},
     rulebook::Category,
     template::{
         Status,
-        lifecycle::{EventType, State},
+        lifecycle::{EventType, Hold, State},
         message_text::MessageText,
         sample,
     },
 };
 
-use super::Planned;
-use crate::{StoredTemplate, decisions::stored_bytes::version_bytes, encoding::text_hash};
+use super::{Planned, update};
+use crate::{
+    ChangeOutcome, StoreError, StoredTemplate, TemplateChange, VERSION_OVERHEAD_BYTES,
+    decisions::stored_bytes::version_bytes,
+    encoding::{actor_key, key, text_hash},
+    engine::{Dialect, Tx, values},
+    events,
+    stored_row::{Row, StoredRow as _},
+    uploads,
+};
 
 /// How many of the newest versions of a template are kept. An edit deletes older ones, except the
 /// approved version.
@@ -28,18 +37,9 @@ pub(crate) struct PlannedEdit<'e> {
     pub(crate) content: Option<Cow<'e, str>>,
 }
 
-/// The former versions that an edit deletes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExpiredVersions {
-    /// The newest of them.
-    pub(crate) last: u64,
-    /// The approved version, which stays.
-    pub(crate) except: Option<u64>,
-}
-
 /// Maximum number of versions that one edit deletes. Usually there is one; a template with more
 /// loses the rest with its next edits.
-pub(crate) const MAX_EXPIRED_VERSIONS: i64 = 16;
+const MAX_EXPIRED_VERSIONS: i64 = 16;
 
 /// The new version that has this content and category of the provider. It waits for the status that
 /// the provider shows; the rules for edits do not apply to what the provider already has.
@@ -62,27 +62,149 @@ pub(crate) fn accepted_edit(
 }
 
 impl PlannedEdit<'_> {
-    /// The former versions that the edit deletes, if there can be any.
-    pub(crate) fn expired_versions(&self) -> Option<ExpiredVersions> {
-        let next = &self.planned.next;
-        let last = next.version.checked_sub(MAX_VERSIONS).filter(|last| *last > 0)?;
-        Some(ExpiredVersions { last, except: next.approved_version })
+    /// The newest former version that the edit deletes, if there can be any. It deletes all older ones,
+    /// too, except the approved version.
+    fn last_expired(&self) -> Option<u64> {
+        self.planned.next.version.checked_sub(MAX_VERSIONS).filter(|last| *last > 0)
     }
 
     /// The quota bytes that the new version takes.
-    pub(crate) fn added_bytes(&self) -> i64 {
+    fn added_bytes(&self) -> i64 {
         version_bytes(self.content.as_deref().unwrap_or(self.planned.before.template.content()))
     }
 
     /// The index key of the new message text.
-    pub(crate) fn text_key(&self, account: AccountId) -> Option<[u8; 16]> {
+    fn text_key(&self, account: AccountId) -> Option<[u8; 16]> {
         let content = self.content.as_deref().unwrap_or(self.planned.before.template.content());
         let text = MessageText::from_content(self.planned.category, content);
         text.map(|text| text_hash(account, &text))
     }
 
     /// The uploaded media that the new content references.
-    pub(crate) fn media_handles(&self) -> impl Iterator<Item = &str> {
+    fn media_handles(&self) -> impl Iterator<Item = &str> {
         self.content.as_deref().map(sample::referenced_names).into_iter().flatten()
+    }
+}
+
+/// Copies the newest version to the former ones.
+macro_rules! keep_former {
+    ($column:literal, $checksum:literal) => {
+        concat!(
+            "INSERT INTO former_version (template_id, version, category, status, created_at, \
+             actor, content, previous_category, reason, decided_at, decided_by",
+            $column,
+            ") SELECT id, version, category, status, coalesce(version_at, created_at), actor, \
+             content, previous_category, reason, decided_at, decided_by",
+            $checksum,
+            " FROM template WHERE id = $1"
+        )
+    };
+}
+
+const KEEP_FORMER_ON_SQLITE: &str = keep_former!(
+    ", checksum",
+    ", row_checksum(id, version, category, status, coalesce(version_at, created_at), actor, \
+     content, previous_category, reason, decided_at, decided_by)"
+);
+
+/// Writes the new version.
+macro_rules! replace {
+    () => {
+        "UPDATE template SET version = $2, status = $3, live_version = $4, category = $5, \
+         previous_category = $6, content = coalesce($7, content), version_at = $8, \
+         updated_at = $8, actor = $9, message_text = CASE WHEN translation_group IS NULL \
+         THEN message_text ELSE $10 END, revision = $11, hold = $12, announced_category = NULL, \
+         reason = NULL, decided_at = NULL, decided_by = NULL WHERE id = $1"
+    };
+}
+
+/// Does both in one round trip. The copy reads the row as it was before the statement.
+const REPLACE_ON_POSTGRES: &str =
+    concat!("WITH former AS (", keep_former!("", ""), ") ", replace!());
+
+/// Writes a planned edit and its events, if the account, which is locked, has the space for it.
+pub(crate) async fn write_edit(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    edit: &PlannedEdit<'_>,
+) -> Result<ChangeOutcome, StoreError> {
+    let approved = edit.planned.next.approved_version;
+    let expired = match edit.last_expired() {
+        Some(last) => find_expired(tx, change.id, last, approved).await?,
+        None => Vec::new(),
+    };
+    let bytes = edit.added_bytes() - expired.iter().map(|it| it.bytes).sum::<i64>();
+    let stored_bytes = &mut tx.account(change.account)?.stored_bytes;
+    if let Some(limit) = stored_bytes.refusal(bytes) {
+        return Ok(ChangeOutcome::Limited(limit));
+    }
+    stored_bytes.add(bytes);
+    if let Some(last) = expired.last() {
+        let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2 AND \
+                      version IS DISTINCT FROM $3";
+        tx.defer(delete, &values![change.id, last.number, approved])?;
+    }
+    let edited = replace(tx, change, edit).await?;
+    uploads::mark_used(tx, change.account, edit.media_handles(), change.at).await?;
+    for event in edit.planned.events(change, None) {
+        events::append(tx, &event)?;
+    }
+    Ok(ChangeOutcome::done(edited))
+}
+
+/// A former version to delete.
+struct ExpiredVersion {
+    number: u64,
+    /// Its quota bytes.
+    bytes: i64,
+}
+
+impl ExpiredVersion {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let content: i64 = row.value("bytes")?;
+        Ok(Self { number: row.number("version")?, bytes: content + key(VERSION_OVERHEAD_BYTES) })
+    }
+}
+
+/// The oldest of the former versions that an edit deletes.
+async fn find_expired(
+    tx: &mut Tx<'_>,
+    id: TemplateId,
+    last: u64,
+    except: Option<u64>,
+) -> Result<Vec<ExpiredVersion>, StoreError> {
+    let find = "SELECT version, CAST(octet_length(content) AS bigint) AS bytes FROM former_version \
+                WHERE template_id = $1 AND version <= $2 AND version IS DISTINCT FROM $3 \
+                ORDER BY version LIMIT $4";
+    tx.query(find, &values![id, last, except, MAX_EXPIRED_VERSIONS], ExpiredVersion::read).await
+}
+
+/// Writes the new version of an edit in the place of the newest one.
+async fn replace(
+    tx: &mut Tx<'_>,
+    change: &TemplateChange,
+    edit: &PlannedEdit<'_>,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let PlannedEdit { planned, content } = edit;
+    let values = values![
+        change.id,
+        planned.next.version,
+        planned.next.newest_status.as_str(),
+        planned.next.approved_version,
+        planned.category.as_str(),
+        planned.stored_previous_category(change.review).map(Category::as_str),
+        content.as_deref(),
+        change.at,
+        actor_key(change.actor),
+        edit.text_key(change.account),
+        planned.revision(),
+        planned.next.hold.map(Hold::as_str),
+    ];
+    match tx.dialect() {
+        Dialect::Sqlite => {
+            tx.execute(KEEP_FORMER_ON_SQLITE, &values[..1]).await?;
+            update(tx, replace!(), &values).await
+        }
+        Dialect::Postgres => update(tx, REPLACE_ON_POSTGRES, &values).await,
     }
 }
