@@ -29,14 +29,6 @@ struct ExpiredEvents {
     waits: bool,
 }
 
-/// The outcome of deleting events of an account.
-enum Deletion {
-    /// This many rows were deleted.
-    Deleted(u64),
-    /// Another transaction has locked one of its endpoints.
-    InUse,
-}
-
 /// Deletes deliveries of deleted endpoints, or else some expired events; returns how many rows. Each
 /// account has its own transaction, so that no lock on one is held while waiting for another.
 pub(super) async fn delete_expired(
@@ -55,14 +47,14 @@ pub(super) async fn delete_expired(
     for account in engine::fetch(engine, accounts_with_expired(since)).await? {
         let expired = ExpiredEvents { account, since, waits: false };
         match expired.delete(engine).await? {
-            Deletion::Deleted(0) => {}
-            Deletion::Deleted(count) => return Ok(count),
-            Deletion::InUse => in_use.push(ExpiredEvents { waits: true, ..expired }),
+            Some(0) => {}
+            Some(count) => return Ok(count),
+            None => in_use.push(ExpiredEvents { waits: true, ..expired }),
         }
     }
     // Nothing else is left to do: wait for the accounts with locked endpoints.
     for expired in in_use {
-        if let Deletion::Deleted(count @ 1..) = expired.delete(engine).await? {
+        if let Some(count @ 1..) = expired.delete(engine).await? {
             return Ok(count);
         }
     }
@@ -96,14 +88,15 @@ fn accounts_with_expired(since: Timestamp) -> Read<AccountId> {
 }
 
 impl ExpiredEvents {
-    /// Deletes the oldest of them. Usually none can be deleted, because endpoints have yet to receive
-    /// them: checks that without a lock.
-    async fn delete(self, engine: &dyn Engine) -> Result<Deletion, StoreError> {
+    /// Deletes the oldest of them; returns how many rows, or `None` if another transaction has locked one
+    /// of the endpoints. Usually none can be deleted, because endpoints have yet to receive them: checks
+    /// that without a lock.
+    async fn delete(self, engine: &dyn Engine) -> Result<Option<u64>, StoreError> {
         let (statement, values) = self.last(engine.dialect());
         let read = Read::new(ReadPath::Scan, statement, values, last_event);
         let last = engine::fetch(engine, read).await?;
         if last.into_iter().flatten().next().is_none() {
-            return Ok(Deletion::Deleted(0));
+            return Ok(Some(0));
         }
         engine::run(engine, Write::new(self, |expired, tx| Box::pin(delete(tx, *expired)))).await
     }
@@ -129,22 +122,22 @@ fn last_event(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
     row.optional("last", |last: i64| u64::try_from(last).ok())
 }
 
-async fn delete(tx: &mut Tx<'_>, expired: ExpiredEvents) -> Result<Deletion, StoreError> {
+async fn delete(tx: &mut Tx<'_>, expired: ExpiredEvents) -> Result<Option<u64>, StoreError> {
     let ExpiredEvents { account, since, .. } = expired;
     if !lock_endpoints(tx, expired).await? {
-        return Ok(Deletion::InUse);
+        return Ok(None);
     }
     // The events of a deleted account expire, too.
     tx.lock(account).await?;
     // An endpoint may have been enabled, or a replay requested, since the events were found.
     let (find, values) = expired.last(tx.dialect());
     let last = tx.query_one(&find, &values, last_event).await?;
-    let Some(last) = last.flatten() else { return Ok(Deletion::Deleted(0)) };
+    let Some(last) = last.flatten() else { return Ok(Some(0)) };
     let plan = plan_purge(tx, account, last).await?;
     delete_deliveries(tx, account, plan.last, since).await?;
     let delete = "DELETE FROM event WHERE account_id = $1 AND seq <= $2";
     let events = tx.execute(delete, &values![account, plan.last]).await?;
-    Ok(Deletion::Deleted(events + purge_templates(tx, account, &plan).await?))
+    Ok(Some(events + purge_templates(tx, account, &plan).await?))
 }
 
 /// Locks the endpoints of the account, before the account, as everywhere; `false` if another
