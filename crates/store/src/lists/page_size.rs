@@ -5,37 +5,11 @@ use crate::StoredTemplate;
 /// Maximum content of a page, in bytes. A page has at least one item, whatever its size.
 pub(crate) const MAX_PAGE_BYTES: usize = 1_024 * 1_024;
 
-/// What still fits on a page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageBudget {
-    items: usize,
-    bytes: usize,
-    is_empty: bool,
-}
-
-impl PageBudget {
-    /// An empty page with up to `max_items` items.
-    pub(crate) fn new(max_items: usize) -> Self {
-        Self { items: max_items, bytes: MAX_PAGE_BYTES, is_empty: true }
-    }
-
-    /// Whether the next item, with this much content, is on the page. After the first that is not,
-    /// the page is complete.
-    pub(crate) fn admits(&mut self, bytes: usize) -> bool {
-        if self.items == 0 || (bytes > self.bytes && !self.is_empty) {
-            self.items = 0;
-            return false;
-        }
-        self.items -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.is_empty = false;
-        true
-    }
-}
-
 /// The templates of a page, in the order in which they are read.
 pub(crate) struct PageBuilder {
-    budget: PageBudget,
+    limit: usize,
+    /// How much content they have.
+    bytes: usize,
     pub(crate) templates: Vec<StoredTemplate>,
     /// Whether there was a template after the last one of the page.
     pub(crate) has_more: bool,
@@ -43,29 +17,62 @@ pub(crate) struct PageBuilder {
 
 impl PageBuilder {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { budget: PageBudget::new(limit), templates: Vec::new(), has_more: false }
+        Self { limit, bytes: 0, templates: Vec::new(), has_more: false }
     }
 
-    /// Adds the next template. `false` if it is not on the page any more.
+    /// Adds the next template. `false` if it is not on the page any more: then the page is complete.
     pub(crate) fn add(&mut self, template: StoredTemplate) -> bool {
-        let fits = self.budget.admits(template.template.content().len());
-        if fits {
+        let bytes = self.bytes + template.template.content().len();
+        self.has_more |= self.templates.len() >= self.limit
+            || bytes > MAX_PAGE_BYTES && !self.templates.is_empty();
+        if !self.has_more {
+            self.bytes = bytes;
             self.templates.push(template);
-        } else {
-            self.has_more = true;
         }
-        fits
+        !self.has_more
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use galley_domain::{
+        id::TemplateId,
+        rulebook::Category,
+        template::{Status, Template, lifecycle::State, quality::Quality},
+    };
+    use jiff::Timestamp;
+
     use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "the page only measures the content")]
+    fn template(bytes: usize) -> StoredTemplate {
+        let (name, language) = ("a".to_owned(), "en".to_owned());
+        let state = State {
+            version: 1,
+            newest_status: Status::Pending,
+            approved_version: None,
+            hold: None,
+        };
+        StoredTemplate {
+            id: TemplateId::new(1).unwrap(),
+            phone: None,
+            template: Template::restore(name, language, Category::Utility, true, "x".repeat(bytes)),
+            state,
+            previous_category: None,
+            announced_category: None,
+            quality: Quality::Unknown,
+            reason: None,
+            decided_by: None,
+            revision: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
 
     /// How many of these items are on a page.
     fn count(max_items: usize, sizes: &[usize]) -> usize {
-        let mut budget = PageBudget::new(max_items);
-        sizes.iter().take_while(|bytes| budget.admits(**bytes)).count()
+        let mut page = PageBuilder::new(max_items);
+        sizes.iter().take_while(|bytes| page.add(template(**bytes))).count()
     }
 
     #[test]
@@ -84,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_smaller_item_does_not_take_the_place_of_one_that_did_not_fit() {
-        let mut budget = PageBudget::new(9);
-        assert!(budget.admits(1) && !budget.admits(MAX_PAGE_BYTES) && !budget.admits(1));
+        let mut page = PageBuilder::new(9);
+        let is_added = [1, MAX_PAGE_BYTES, 1].map(|bytes| page.add(template(bytes)));
+        assert_eq!(is_added, [true, false, false]);
     }
 }
