@@ -42,7 +42,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<Option<Upload>, StoreError> {
         let found = self.find_upload("upload", account, id, at).await?;
-        Ok(found.map(StoredUpload::into_upload))
+        Ok(found.map(|found| found.upload))
     }
 
     async fn find_upload(

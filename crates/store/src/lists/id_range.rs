@@ -3,7 +3,7 @@
 use galley_domain::id::TemplateId;
 
 use super::page_size::PageBuilder;
-use crate::{ListQuery, Page, encoding::key};
+use crate::{ListOrder, ListQuery, Page, encoding::key};
 
 /// A range of template ids, bounds excluded, iterated from newest to oldest, or ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ impl IdRange {
     /// The range that a page is read from: what follows the cursor `after`, or what precedes the
     /// cursor `before`, nearest first.
     pub(crate) fn of(query: &ListQuery) -> Self {
-        let all =
-            Self { ascending: query.order.is_ascending() != query.before.is_some(), ..Self::ALL };
+        let is_oldest_first = query.order == ListOrder::OldestFirst;
+        let all = Self { ascending: is_oldest_first != query.before.is_some(), ..Self::ALL };
         match query.before.or(query.after) {
             Some(cursor) => all.resuming_after(cursor),
             None => all,
@@ -100,7 +100,6 @@ mod tests {
     use galley_domain::id::AccountId;
 
     use super::*;
-    use crate::ListOrder;
 
     fn id(id: u64) -> TemplateId {
         TemplateId::new(id).unwrap()

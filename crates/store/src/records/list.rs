@@ -20,13 +20,6 @@ pub enum ListOrder {
     OldestFirst,
 }
 
-impl ListOrder {
-    /// Whether ids grow along the list.
-    pub(crate) fn is_ascending(self) -> bool {
-        self == Self::OldestFirst
-    }
-}
-
 /// A query for templates of an account. A filter with several values matches any of
 /// them; an empty filter matches all templates.
 #[derive(Clone, Debug)]

@@ -61,29 +61,24 @@ pub(super) struct StoredUpload {
     pub(super) number: i64,
     /// The handle of the file, which its sender learns when it is complete.
     handle: String,
-    upload: Upload,
+    pub(super) upload: Upload,
 }
 
 impl StoredUpload {
     pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let handle: String = row.value("handle")?;
+        let (length, received) = (row.number("length")?, row.number("received")?);
         let upload = Upload {
             file_name: row.value("file_name")?,
             file_type: row.value("file_type")?,
-            length: row.number("length")?,
-            received: row.number("received")?,
-            handle: None,
+            length,
+            received,
+            handle: (received == length).then(|| handle.clone()),
             sniffed: row.value("sniffed")?,
             created_at: row.timestamp("created_at")?,
             emulated_at: row.optional_timestamp("emulated_at")?,
         };
-        Ok(Self { number: row.value("number")?, handle: row.value("handle")?, upload })
-    }
-
-    /// The upload as its sender sees it.
-    pub(super) fn into_upload(self) -> Upload {
-        let Self { handle, upload, .. } = self;
-        let is_complete = upload.received == upload.length;
-        Upload { handle: is_complete.then_some(handle), ..upload }
+        Ok(Self { number: row.value("number")?, handle, upload })
     }
 
     fn complete(&self, sniffed: Option<String>) -> AppendOutcome {
