@@ -19,20 +19,6 @@ use crate::{
     webhooks::{select, webhook},
 };
 
-/// An endpoint, with the template of its delivery whose lease is still valid.
-struct LeasedDelivery {
-    webhook: Webhook,
-    health: EndpointHealth,
-    template: i64,
-}
-
-impl LeasedDelivery {
-    fn from_row(row: &Row<'_>) -> Result<Self, StoreError> {
-        let (webhook, health) = (webhook(row)?, health(row)?);
-        Ok(Self { webhook, health, template: row.value("template_id")? })
-    }
-}
-
 /// Records the outcome of a delivery attempt and updates the health of the endpoint.
 pub(super) async fn record(
     tx: &mut Tx<'_>,
@@ -47,10 +33,12 @@ pub(super) async fn record(
     let lease = values![id, attempt.seq, attempt.lease_until];
     tx.read_ahead(&[AnnouncedRead::new(LOCK, &lease[..1]), AnnouncedRead::new(&find, &lease)])
         .await?;
-    let Some(leased) = tx.query_one(&find, &lease, LeasedDelivery::from_row).await? else {
+    // The template of the delivery, if the lease is still valid.
+    let leased = |row: &Row<'_>| Ok((webhook(row)?, health(row)?, row.value("template_id")?));
+    let Some((webhook, health, template)) = tx.query_one(&find, &lease, leased).await? else {
         return Ok(tx.refuse(RecordAttemptOutcome::LeaseLost));
     };
-    let result = AttemptResult::of(attempt, &leased.webhook, leased.health);
+    let result = AttemptResult::of(attempt, &webhook, health);
     let update = "UPDATE delivery SET status = $4, attempts = attempts + 1, due_at = $5, \
                   leased_until = NULL, attempted_at = $6, response_status = $7, failure = $8 \
                   WHERE webhook_id = $1 AND seq = $2 AND leased_until = $3";
@@ -66,12 +54,12 @@ pub(super) async fn record(
     ];
     tx.defer(update, &values)?;
     if result.is_final() {
-        schedule_next(tx, id, leased.template, at)?;
+        schedule_next(tx, id, template, at)?;
     }
     match result.endpoint {
         HealthTransition::Unchanged => {}
         HealthTransition::Changed(health) => update_health(tx, id, health)?,
-        HealthTransition::Disabled(reason) => disable(tx, &leased.webhook, reason, at).await?,
+        HealthTransition::Disabled(reason) => disable(tx, &webhook, reason, at).await?,
     }
     Ok(result.outcome())
 }

@@ -21,7 +21,7 @@ use crate::{
     encoding::{actor_key, key, text_hash},
     engine::{Dialect, Tx, values},
     events,
-    stored_row::{Row, StoredRow as _},
+    stored_row::StoredRow as _,
     uploads,
 };
 
@@ -133,16 +133,16 @@ pub(crate) async fn write_edit(
         Some(last) => find_expired(tx, change.id, last, approved).await?,
         None => Vec::new(),
     };
-    let bytes = edit.added_bytes() - expired.iter().map(|it| it.bytes).sum::<i64>();
+    let bytes = edit.added_bytes() - expired.iter().map(|(_, bytes)| bytes).sum::<i64>();
     let stored_bytes = &mut tx.account(change.account)?.stored_bytes;
     if let Some(limit) = stored_bytes.refusal(bytes) {
         return Ok(ChangeOutcome::Limited(limit));
     }
     stored_bytes.add(bytes);
-    if let Some(last) = expired.last() {
+    if let Some((last, _)) = expired.last() {
         let delete = "DELETE FROM former_version WHERE template_id = $1 AND version <= $2 AND \
                       version IS DISTINCT FROM $3";
-        tx.defer(delete, &values![change.id, last.number, approved])?;
+        tx.defer(delete, &values![change.id, *last, approved])?;
     }
     let edited = replace(tx, change, edit).await?;
     uploads::mark_used(tx, change.account, edit.media_handles(), change.at).await?;
@@ -152,31 +152,21 @@ pub(crate) async fn write_edit(
     Ok(ChangeOutcome::done(edited))
 }
 
-/// A former version to delete.
-struct ExpiredVersion {
-    number: u64,
-    /// Its quota bytes.
-    bytes: i64,
-}
-
-impl ExpiredVersion {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        let content: i64 = row.value("bytes")?;
-        Ok(Self { number: row.number("version")?, bytes: content + key(VERSION_OVERHEAD_BYTES) })
-    }
-}
-
-/// The oldest of the former versions that an edit deletes.
+/// The oldest of the former versions that an edit deletes, each with its quota bytes.
 async fn find_expired(
     tx: &mut Tx<'_>,
     id: TemplateId,
     last: u64,
     except: Option<u64>,
-) -> Result<Vec<ExpiredVersion>, StoreError> {
+) -> Result<Vec<(u64, i64)>, StoreError> {
     let find = "SELECT version, CAST(octet_length(content) AS bigint) AS bytes FROM former_version \
                 WHERE template_id = $1 AND version <= $2 AND version IS DISTINCT FROM $3 \
                 ORDER BY version LIMIT $4";
-    tx.query(find, &values![id, last, except, MAX_EXPIRED_VERSIONS], ExpiredVersion::read).await
+    tx.query(find, &values![id, last, except, MAX_EXPIRED_VERSIONS], |row| {
+        let content: i64 = row.value("bytes")?;
+        Ok((row.number("version")?, content + key(VERSION_OVERHEAD_BYTES)))
+    })
+    .await
 }
 
 /// Writes the new version of an edit in the place of the newest one.
