@@ -60,38 +60,17 @@ pub(crate) struct ChangedTemplate {
     pub(crate) at: Timestamp,
 }
 
-impl ChangedTemplate {
-    /// The quality as it is stored.
-    fn stored_quality(&self) -> Option<&'static str> {
-        Some(self.quality).filter(|it| *it != Quality::Unknown).map(Quality::as_str)
-    }
-
-    /// The reason of the decision, if it has one.
-    fn reason(&self) -> Option<&str> {
-        match &self.decision {
-            Some(NewDecision::Made(reason)) => reason.as_deref(),
-            Some(NewDecision::Withdrawn) | None => None,
-        }
-    }
-
-    /// The time of a decision that was made.
-    fn decided_at(&self) -> Option<Timestamp> {
-        matches!(self.decision, Some(NewDecision::Made(_))).then_some(self.at)
-    }
-
-    /// The key of the changed text.
-    fn text_key(&self) -> Option<[u8; 16]> {
-        self.text.as_ref().and_then(|text| text.key)
-    }
-}
-
 /// Writes the row of a template after a change by the service.
 pub(crate) async fn write_state(
     tx: &mut Tx<'_>,
     changed: &ChangedTemplate,
 ) -> Result<(), StoreError> {
     let State { newest_status, approved_version, hold, .. } = changed.state;
-    let decided_at = changed.decided_at();
+    let quality = Some(changed.quality).filter(|it| *it != Quality::Unknown);
+    let (decided_at, reason) = match &changed.decision {
+        Some(NewDecision::Made(reason)) => (Some(changed.at), reason.as_deref()),
+        Some(NewDecision::Withdrawn) | None => (None, None),
+    };
     let update = "UPDATE template SET status = $2, live_version = $3, hold = $4, category = $5, \
                   previous_category = $6, announced_category = $7, quality = $8, updated_at = $9, \
                   revision = $10, reason = CASE WHEN $11 THEN $12 ELSE reason END, \
@@ -107,15 +86,15 @@ pub(crate) async fn write_state(
         changed.category.as_str(),
         changed.previous_category.map(Category::as_str),
         changed.announced_category.map(Category::as_str),
-        changed.stored_quality(),
+        quality.map(Quality::as_str),
         changed.at,
         changed.revision,
         changed.decision.is_some(),
-        changed.reason(),
+        reason,
         decided_at,
         decided_at.map(|_| actor_key(Actor::Service)),
         changed.text.is_some(),
-        changed.text_key(),
+        changed.text.as_ref().and_then(|text| text.key),
     ];
     tx.execute(update, &values).await?;
     update_checksum(tx, changed.id)
