@@ -15,7 +15,7 @@ use galley_domain::{
 use serde_json::json;
 
 pub use self::credentials::MAX_ACTIVE_TOKENS;
-use self::rows::{COLUMNS, ExistingAccounts, Setting, account, refusal, storable};
+use self::rows::{COLUMNS, ExistingAccounts, account, refusal, storable};
 pub(crate) use self::{
     credentials::{add as add_credential, unrevoked},
     phones::delete_all as delete_phones,
@@ -24,8 +24,9 @@ pub(crate) use self::{
 use crate::{
     Account, AccountLimits, AccountQuotas, AddCredentialOutcome, AuditKind, Author,
     CreateAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
-    decisions::audit::AuditedChange,
+    decisions::audit::{AuditedChange, limits_shown, quotas_shown},
     emulator,
+    encoding::stored_quota,
     engine::{ReadPath, Tx, values},
     error::failed,
     stored_row::{Row, StoredRow as _},
@@ -137,6 +138,16 @@ impl Store {
         })
         .await
     }
+}
+
+/// A new value of one setting of an account.
+#[derive(Clone, Copy)]
+enum Setting {
+    Review(Review),
+    FourEyes(bool),
+    Disabled(bool),
+    Limits(Option<AccountLimits>),
+    Quotas(AccountQuotas),
 }
 
 /// The condition of one account (`$1`), unless it is deleted.
@@ -278,9 +289,65 @@ async fn write(
     setting: Setting,
     by: Author,
 ) -> Result<(), StoreError> {
-    let Some(planned) = setting.plan(before, by.at) else { return Ok(()) };
-    tx.defer(planned.update, &planned.values)?;
-    tx.account_changed(before.id)?;
-    tx.audit(before.id, AuditedChange::new(planned.kind, before.id, planned.details), by)?;
+    let id = before.id;
+    let (is_set, update, values, kind, details) = match setting {
+        Setting::Review(review) => (
+            before.review == review,
+            "UPDATE account SET review = $2 WHERE id = $1",
+            Vec::from(values![id, review.as_str()]),
+            AuditKind::AccountReviewChanged,
+            json!({"from": before.review.as_str(), "to": review.as_str()}),
+        ),
+        Setting::FourEyes(is_on) => (
+            before.four_eyes == is_on,
+            "UPDATE account SET four_eyes = $2 WHERE id = $1",
+            Vec::from(values![id, is_on]),
+            AuditKind::AccountFourEyesChanged,
+            json!({"four_eyes": is_on}),
+        ),
+        Setting::Disabled(true) => (
+            before.disabled_at.is_some(),
+            "UPDATE account SET disabled_at = $2 WHERE id = $1",
+            Vec::from(values![id, by.at]),
+            AuditKind::AccountDisabled,
+            json!({}),
+        ),
+        Setting::Disabled(false) => (
+            before.disabled_at.is_none(),
+            "UPDATE account SET disabled_at = NULL WHERE id = $1",
+            Vec::from(values![id]),
+            AuditKind::AccountEnabled,
+            json!({}),
+        ),
+        Setting::Limits(limits) => {
+            let limits = storable(limits);
+            (
+                before.limits == limits,
+                "UPDATE account SET template_limit = $2 WHERE id = $1",
+                Vec::from(values![id, limits.map(|limits| limits.templates)]),
+                AuditKind::AccountLimitsChanged,
+                json!({"from": limits_shown(before.limits), "to": limits_shown(limits)}),
+            )
+        }
+        Setting::Quotas(quotas) => (
+            before.quotas == quotas,
+            "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
+             phone_limit = $4 WHERE id = $1",
+            Vec::from(values![
+                id,
+                quotas.requests_per_second,
+                stored_quota(quotas.stored_bytes),
+                stored_quota(quotas.phone_numbers),
+            ]),
+            AuditKind::AccountLimitsChanged,
+            json!({"from": quotas_shown(before.quotas), "to": quotas_shown(quotas)}),
+        ),
+    };
+    if is_set {
+        return Ok(());
+    }
+    tx.defer(update, &values)?;
+    tx.account_changed(id)?;
+    tx.audit(id, AuditedChange::new(kind, id, details), by)?;
     tx.credentials_changed().await
 }

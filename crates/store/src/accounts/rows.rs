@@ -1,15 +1,11 @@
 //! Accounts: what a change writes, or why it is refused, and how their rows are decoded.
 
 use galley_domain::{emulator::EmulatorKind, id::AccountId, template::Review};
-use jiff::Timestamp;
-use serde_json::json;
 
 use crate::{
-    Account, AccountLimits, AccountQuotas, AccountUsage, AddPhoneOutcome, AuditKind,
-    CreateAccountOutcome, NewAccount, StoreError,
-    decisions::audit::{limits_shown, quotas_shown},
-    encoding::{quota, stored_quota},
-    engine::{Value, values},
+    Account, AccountLimits, AccountQuotas, AccountUsage, AddPhoneOutcome, CreateAccountOutcome,
+    NewAccount, StoreError,
+    encoding::quota,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -59,86 +55,6 @@ pub(crate) fn refusal(
 /// contains a control character.
 pub(crate) fn deleted_name(id: AccountId) -> String {
     format!("deleted\u{1f}{id}")
-}
-
-/// A new value of one setting of an account.
-#[derive(Clone, Copy)]
-pub(crate) enum Setting {
-    Review(Review),
-    FourEyes(bool),
-    Disabled(bool),
-    Limits(Option<AccountLimits>),
-    Quotas(AccountQuotas),
-}
-
-/// What a new value writes.
-pub(crate) struct PlannedSetting {
-    pub(crate) update: &'static str,
-    pub(crate) values: Vec<Value<'static>>,
-    /// What the audit feed records.
-    pub(crate) kind: AuditKind,
-    pub(crate) details: serde_json::Value,
-}
-
-impl Setting {
-    /// Decides what it writes at `at`; `None` if the account has this value.
-    pub(crate) fn plan(self, account: &Account, at: Timestamp) -> Option<PlannedSetting> {
-        let id = account.id;
-        let (is_set, update, values, kind, details) = match self {
-            Self::Review(review) => (
-                account.review == review,
-                "UPDATE account SET review = $2 WHERE id = $1",
-                Vec::from(values![id, review.as_str()]),
-                AuditKind::AccountReviewChanged,
-                json!({"from": account.review.as_str(), "to": review.as_str()}),
-            ),
-            Self::FourEyes(is_on) => (
-                account.four_eyes == is_on,
-                "UPDATE account SET four_eyes = $2 WHERE id = $1",
-                Vec::from(values![id, is_on]),
-                AuditKind::AccountFourEyesChanged,
-                json!({"four_eyes": is_on}),
-            ),
-            Self::Disabled(true) => (
-                account.disabled_at.is_some(),
-                "UPDATE account SET disabled_at = $2 WHERE id = $1",
-                Vec::from(values![id, at]),
-                AuditKind::AccountDisabled,
-                json!({}),
-            ),
-            Self::Disabled(false) => (
-                account.disabled_at.is_none(),
-                "UPDATE account SET disabled_at = NULL WHERE id = $1",
-                Vec::from(values![id]),
-                AuditKind::AccountEnabled,
-                json!({}),
-            ),
-            Self::Limits(limits) => {
-                let limits = storable(limits);
-                (
-                    account.limits == limits,
-                    "UPDATE account SET template_limit = $2 WHERE id = $1",
-                    Vec::from(values![id, limits.map(|limits| limits.templates)]),
-                    AuditKind::AccountLimitsChanged,
-                    json!({"from": limits_shown(account.limits), "to": limits_shown(limits)}),
-                )
-            }
-            Self::Quotas(quotas) => (
-                account.quotas == quotas,
-                "UPDATE account SET requests_per_second = $2, stored_bytes_limit = $3, \
-                 phone_limit = $4 WHERE id = $1",
-                Vec::from(values![
-                    id,
-                    quotas.requests_per_second,
-                    stored_quota(quotas.stored_bytes),
-                    stored_quota(quotas.phone_numbers),
-                ]),
-                AuditKind::AccountLimitsChanged,
-                json!({"from": quotas_shown(account.quotas), "to": quotas_shown(quotas)}),
-            ),
-        };
-        (!is_set).then_some(PlannedSetting { update, values, kind, details })
-    }
 }
 
 /// The limits that are stored. The column of PostgreSQL takes no larger number.
@@ -214,6 +130,8 @@ fn quotas(row: &Row<'_>) -> Result<AccountQuotas, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
     use crate::{Author, CredentialKind, NewCredential};
 
