@@ -115,12 +115,6 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         self.is_free(&state, key).then(|| self.take(&mut state, key))
     }
 
-    /// How many callers wait, of all keys.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.state().keys.values().map(|it| it.waiting.len()).sum()
-    }
-
     /// How many slots there are.
     #[must_use]
     pub fn total(&self) -> usize {

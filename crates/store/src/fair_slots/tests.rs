@@ -11,6 +11,13 @@ use super::*;
 
 type Wait<'a> = Pin<Box<dyn Future<Output = FairSlot<char>> + 'a>>;
 
+impl<K: Copy + Eq + Hash> FairSlots<K> {
+    /// How many callers wait, of all keys.
+    fn waiting(&self) -> usize {
+        self.state().keys.values().map(|it| it.waiting.len()).sum()
+    }
+}
+
 /// Starts to wait for a slot that is not free.
 fn wait(slots: &FairSlots<char>, key: char) -> Wait<'_> {
     let mut waiting: Wait<'_> = Box::pin(slots.acquire(key));
