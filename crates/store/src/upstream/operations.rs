@@ -12,6 +12,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
+use self::outcomes::Outcome;
 use super::decisions::{
     DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
     UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff, stored_error,
@@ -129,11 +130,7 @@ impl Store {
         outcome: Result<CallDone, CallFailure>,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        let input = (fence, id, outcome, at);
-        self.write("record_call", input, |(fence, id, outcome, at), tx| {
-            Box::pin(outcomes::record_call(tx, *fence, *id, outcome, *at))
-        })
-        .await
+        self.record_outcome("record_call", fence, id, Outcome::Call(outcome), at).await
     }
 
     /// Records the outcome of a probe. The caller has recorded a template that it found
@@ -145,10 +142,7 @@ impl Store {
         found: ProbeResult,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.write("record_probe", (fence, id, found, at), |(fence, id, found, at), tx| {
-            Box::pin(outcomes::record_probe(tx, *fence, *id, found, *at))
-        })
-        .await
+        self.record_outcome("record_probe", fence, id, Outcome::Probe(found), at).await
     }
 
     /// Queues the operations again that are held for a reason until a call succeeds; returns how many. A
@@ -173,10 +167,7 @@ impl Store {
         id: u64,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.write("skip_operation", (fence, id, at), |&(fence, id, at), tx| {
-            Box::pin(outcomes::skip(tx, fence, id, at))
-        })
-        .await
+        self.record_outcome("skip_operation", fence, id, Outcome::Unneeded, at).await
     }
 
     /// Ends a queued or held operation without a call, in a conflict that a person decides about.
@@ -188,8 +179,19 @@ impl Store {
         error: ProviderError,
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.write("record_conflict", (fence, id, error, at), |(fence, id, error, at), tx| {
-            Box::pin(outcomes::conflict(tx, *fence, *id, error, *at))
+        self.record_outcome("record_conflict", fence, id, Outcome::Conflict(error), at).await
+    }
+
+    async fn record_outcome(
+        &self,
+        method: &'static str,
+        fence: Fence,
+        id: u64,
+        outcome: Outcome,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+        self.write(method, (fence, id, outcome, at), |(fence, id, outcome, at), tx| {
+            Box::pin(outcomes::record(tx, *fence, *id, outcome, *at))
         })
         .await
     }

@@ -1,8 +1,8 @@
-//! The outcome of the calls and probes of an operation.
+//! The outcome of operations, of their calls and of their probes.
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, ProbeResult, ProviderError},
+    upstream::{CallDone, CallFailure, Operation, ProbeResult, ProviderError},
 };
 use jiff::Timestamp;
 
@@ -16,6 +16,31 @@ use crate::{
     engine::{Tx, Value, values},
     templates,
 };
+
+/// What came of an operation.
+pub(super) enum Outcome {
+    /// The outcome of its call.
+    Call(Result<CallDone, CallFailure>),
+    /// The outcome of its probe.
+    Probe(ProbeResult),
+    /// No call is needed: the provider has what it wants.
+    Unneeded,
+    /// No call is made: a person decides about what the provider shows.
+    Conflict(ProviderError),
+}
+
+impl Outcome {
+    /// The operation after it; `None` if the operation is in a state without such an outcome.
+    fn after(&self, before: &Operation, at: Timestamp) -> Option<Operation> {
+        let next = match self {
+            Self::Call(outcome) => before.after_call(outcome.clone(), at),
+            Self::Probe(found) => before.after_probe(found.clone(), at),
+            Self::Unneeded => before.unneeded()?,
+            Self::Conflict(error) => before.conflicting(error.clone())?,
+        };
+        (next != *before).then_some(next)
+    }
+}
 
 /// An operation of a leased connection, by a condition with its id as `$2`.
 async fn leased_operation(
@@ -52,33 +77,63 @@ pub(super) async fn begin(
     Ok(Fenced::Done(begun))
 }
 
-/// Records the outcome of a call, unless the operation is in a state without one.
-pub(super) async fn record_call(
+/// Records an outcome, unless the operation is in a state without such a one.
+pub(super) async fn record(
     tx: &mut Tx<'_>,
     fence: Fence,
     id: u64,
-    outcome: &Result<CallDone, CallFailure>,
+    outcome: &Outcome,
     at: Timestamp,
 ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
     let before = match leased_operation(tx, fence, id, BY_ID).await? {
         Fenced::Done(Some(before)) => before,
         refusal => return Ok(refusal),
     };
-    let account = fence.account;
-    let next = before.operation.after_call(outcome.clone(), at);
-    if next == before.operation {
-        return Ok(Fenced::Done(None));
+    let Some(next) = outcome.after(&before.operation, at) else { return Ok(Fenced::Done(None)) };
+    let (account, after) = (fence.account, before.moved(next, at));
+    if let Some(row) = changed_row(tx, account, &after, outcome, at).await? {
+        mirror::write(tx, account, &row, None)?;
     }
-    if let Ok(done) = outcome {
-        let rows = mirror::of_template(tx, account, before.template).await?;
-        let identity = identity(tx, account, before.template).await?;
-        if let Some(row) = called(done, before.version, &rows, identity.as_ref(), at) {
-            mirror::write(tx, account, &row, None)?;
-        }
+    write(tx, &after).await?;
+    if let Outcome::Call(_) | Outcome::Probe(_) = outcome
+        && let Some(local) = templates::one(tx, account, after.template).await?
+        && let Some(change) = after.told(account, &local, at)
+    {
+        write_change(tx, &change).await?;
     }
-    let after = before.moved(next, at);
-    settle(tx, account, &after, at).await?;
     Ok(Fenced::Done(Some(after)))
+}
+
+/// The row of the mirror that an outcome changes.
+async fn changed_row(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    after: &StoredOperation,
+    outcome: &Outcome,
+    at: Timestamp,
+) -> Result<Option<MirroredTemplate>, StoreError> {
+    let StoredOperation { template, version, .. } = *after;
+    Ok(match outcome {
+        Outcome::Call(Ok(done)) => {
+            let rows = mirror::of_template(tx, account, template).await?;
+            let identity = identity(tx, account, template).await?;
+            called(done, version, &rows, identity.as_ref(), at)
+        }
+        Outcome::Probe(_) if after.is_deleted() => {
+            let rows = mirror::of_template(tx, account, template).await?;
+            called(&CallDone::Deleted, version, &rows, None, at)
+        }
+        // The version that the provider has is now another one: it has to be read.
+        Outcome::Unneeded => {
+            let rows = mirror::of_template(tx, account, template).await?;
+            let present = rows.into_iter().find(MirroredTemplate::is_present);
+            present.map(|row| {
+                let dirty_at = Some(next_dirty(row.dirty_at, at));
+                MirroredTemplate { dirty_at, ..row }
+            })
+        }
+        Outcome::Call(Err(_)) | Outcome::Probe(_) | Outcome::Conflict(_) => None,
+    })
 }
 
 /// The name and language of a template, even if it is deleted.
@@ -92,89 +147,4 @@ async fn identity(
         TemplateIdentity::COLUMNS
     );
     tx.query_one(&statement, &values![template, account], TemplateIdentity::read).await
-}
-
-/// Writes the state of an operation, and the event of its end.
-async fn settle(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    operation: &StoredOperation,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    write(tx, operation).await?;
-    if let Some(local) = templates::one(tx, account, operation.template).await?
-        && let Some(change) = operation.told(account, &local, at)
-    {
-        write_change(tx, &change).await?;
-    }
-    Ok(())
-}
-
-/// Records the outcome of a probe, unless the operation is in a state without one.
-pub(super) async fn record_probe(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    id: u64,
-    found: &ProbeResult,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    let before = match leased_operation(tx, fence, id, BY_ID).await? {
-        Fenced::Done(Some(before)) => before,
-        refusal => return Ok(refusal),
-    };
-    let next = before.operation.after_probe(found.clone(), at);
-    if next == before.operation {
-        return Ok(Fenced::Done(None));
-    }
-    let after = before.moved(next, at);
-    if after.is_deleted() {
-        let rows = mirror::of_template(tx, fence.account, before.template).await?;
-        if let Some(row) = called(&CallDone::Deleted, before.version, &rows, None, at) {
-            mirror::write(tx, fence.account, &row, None)?;
-        }
-    }
-    settle(tx, fence.account, &after, at).await?;
-    Ok(Fenced::Done(Some(after)))
-}
-
-/// Ends an operation whose call is not needed, and has the template of the provider read.
-pub(super) async fn skip(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    id: u64,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    let before = match leased_operation(tx, fence, id, BY_ID).await? {
-        Fenced::Done(Some(before)) => before,
-        refusal => return Ok(refusal),
-    };
-    let Some(next) = before.operation.unneeded() else { return Ok(Fenced::Done(None)) };
-    // The version that the provider has is now another one.
-    let rows = mirror::of_template(tx, fence.account, before.template).await?;
-    if let Some(mut row) = rows.into_iter().find(MirroredTemplate::is_present) {
-        row.dirty_at = Some(next_dirty(row.dirty_at, at));
-        mirror::write(tx, fence.account, &row, None)?;
-    }
-    let after = before.moved(next, at);
-    write(tx, &after).await?;
-    Ok(Fenced::Done(Some(after)))
-}
-
-/// Ends an operation in a conflict.
-pub(super) async fn conflict(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    id: u64,
-    error: &ProviderError,
-    at: Timestamp,
-) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-    let before = match leased_operation(tx, fence, id, BY_ID).await? {
-        Fenced::Done(Some(before)) => before,
-        refusal => return Ok(refusal),
-    };
-    let next = before.operation.conflicting(error.clone());
-    let Some(next) = next else { return Ok(Fenced::Done(None)) };
-    let after = before.moved(next, at);
-    write(tx, &after).await?;
-    Ok(Fenced::Done(Some(after)))
 }
