@@ -33,7 +33,7 @@ pub(crate) use self::{
         acted, adopted, plan_action,
     },
     sweep::{
-        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, RecordedPage, SEEN_BY_READS,
-        SweptCounts, UNSEEN, count_swept,
+        COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, SEEN_BY_READS, SweptCounts,
+        UNSEEN, count_swept,
     },
 };

@@ -4,8 +4,8 @@ use galley_domain::{id::AccountId, template::lifecycle::EventType, upstream::swe
 use jiff::Timestamp;
 
 use super::decisions::{
-    COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, RecordedPage,
-    SEEN_BY_READS, SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
+    COUNT_MISSING, FORGET_GENERATED, FinishedSweep, LocalChange, OWN_APPROVALS, SEEN_BY_READS,
+    SUSPICIOUS, Source, SweptCounts, UNSENT, count_swept,
 };
 use super::{
     leased_with_account,
@@ -126,7 +126,7 @@ async fn record(
         result.to_read.extend(item.observed.to_read());
         result.ended.extend(item.observed.ended());
     }
-    let next = RecordedPage::after(&sweep, page, counts, result.changed);
+    let next = sweep.after_page(page, counts, result.changed);
     result.progress = next.progress;
     let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, sweep_changed = $4, \
                   sweep_total = $5, sweep_restarted = $6, \
@@ -140,7 +140,7 @@ async fn record(
         next.progress.total,
         next.progress.restarted,
         page.limit,
-        sweep.number,
+        next.number,
         next.progress.generated,
         next.progress.idle,
     ];

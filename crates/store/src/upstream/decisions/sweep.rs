@@ -65,30 +65,6 @@ impl SweptCounts {
     }
 }
 
-/// The sweep that runs after one more page.
-pub(crate) struct RecordedPage {
-    pub(crate) position: SweepPosition,
-    pub(crate) progress: SweepProgress,
-    pub(crate) changed: u64,
-}
-
-impl RecordedPage {
-    /// `counts` are those of its templates, `changed` is the number of those that were new or changed.
-    pub(crate) fn after(
-        sweep: &Sweep,
-        page: &PageRecord,
-        counts: PageCounts,
-        changed: u64,
-    ) -> Self {
-        let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
-        Self {
-            position: page.after.clone().map_or(SweepPosition::End, SweepPosition::After),
-            progress: sweep.progress.after_page(counts),
-            changed: sweep.changed.saturating_add(changed),
-        }
-    }
-}
-
 impl Sweep {
     /// The sweep that a page belongs to. If its cursor had expired, the walk begins again, under a
     /// number of its own, so that the templates of its pages are new once more.
@@ -99,6 +75,19 @@ impl Sweep {
         }
         let progress = SweepProgress { restarted: true, ..SweepProgress::default() };
         Self { number: self.number + 1, progress, ..self }
+    }
+
+    /// The sweep after one of its pages. `counts` are those of the page's templates, `changed` is the
+    /// number of those that were new or changed.
+    #[must_use]
+    pub(crate) fn after_page(self, page: &PageRecord, counts: PageCounts, changed: u64) -> Self {
+        let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
+        Self {
+            position: page.after.clone().map_or(SweepPosition::End, SweepPosition::After),
+            progress: self.progress.after_page(counts),
+            changed: self.changed.saturating_add(changed),
+            ..self
+        }
     }
 }
 
