@@ -22,17 +22,15 @@ use crate::{
     templates, uploads,
 };
 
-/// When a template was seen at the provider, and when that is recorded.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ObservationTimes {
-    pub(super) seen_at: Timestamp,
-    pub(super) at: Timestamp,
-}
-
 /// Records observations of a locked account. Rows of the mirror are written with the commit, so the
 /// recorder knows those that it has written.
 pub(super) struct Recorder {
     account: AccountId,
+    source: Source,
+    /// When the provider showed the templates.
+    seen_at: Timestamp,
+    /// When that is recorded.
+    at: Timestamp,
     rows: HashMap<RemoteId, MirroredTemplate>,
     open: OpenOperations,
 }
@@ -50,11 +48,14 @@ impl Recorder {
         tx: &mut Tx<'_>,
         account: AccountId,
         templates: &[RemoteTemplate],
+        source: Source,
+        seen_at: Timestamp,
+        at: Timestamp,
     ) -> Result<Self, StoreError> {
         let rows = mirror::several(tx, account, templates.iter().map(|it| &it.id)).await?;
         let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
         let open = tx.query(OpenOperations::ROWS, &values![account], OpenOperations::read).await?;
-        Ok(Self { account, rows, open: open.into_iter().collect() })
+        Ok(Self { account, source, seen_at, at, rows, open: open.into_iter().collect() })
     }
 
     /// Records a template that the provider showed.
@@ -62,10 +63,8 @@ impl Recorder {
         &mut self,
         tx: &mut Tx<'_>,
         remote: &RemoteTemplate,
-        source: Source,
-        times: ObservationTimes,
     ) -> Result<Recorded, StoreError> {
-        let account = self.account;
+        let Self { account, source, seen_at, at, .. } = *self;
         let before = self.rows.get(&remote.id);
         let is_new_to_sweep = match source {
             Source::Page(sweep) => before.is_none_or(|before| before.sweep != sweep),
@@ -87,8 +86,8 @@ impl Recorder {
             local: local.as_ref(),
             is_superseded,
             open_call: self.open.about(before, remote),
-            seen_at: times.seen_at,
-            at: times.at,
+            seen_at,
+            at,
         };
         let former = match &local {
             Some(local) if observation.wants_former_versions() => {

@@ -6,18 +6,11 @@ use jiff::Timestamp;
 use super::decisions::{LocalChange, Source, absent, postponed};
 use super::{
     leased_with_account, mirror,
-    observations::{ObservationTimes, Recorder, write_change},
+    observations::{Recorder, write_change},
 };
 use crate::{
     Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, engine::Tx, templates,
 };
-
-/// A template that could not be read.
-struct FailedRead {
-    id: RemoteId,
-    /// The reason to read it, as it was before the read.
-    asked: Option<Timestamp>,
-}
 
 impl Store {
     /// Records a template that was read with its components. What changes in the account changes at
@@ -44,9 +37,8 @@ impl Store {
         asked: Option<Timestamp>,
         until: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
-        let failed = FailedRead { id, asked };
-        self.write("postpone_read", (fence, failed, until), |(fence, failed, until), tx| {
-            Box::pin(postpone(tx, *fence, failed, *until))
+        self.write("postpone_read", (fence, id, asked, until), |(fence, id, asked, until), tx| {
+            Box::pin(postpone(tx, *fence, id, *asked, *until))
         })
         .await
     }
@@ -60,9 +52,8 @@ impl Store {
         asked: Option<Timestamp>,
         at: Timestamp,
     ) -> Result<Fenced<Absence>, StoreError> {
-        let failed = FailedRead { id, asked };
-        self.write("record_absent", (fence, failed, at), |(fence, failed, at), tx| {
-            Box::pin(record_absence(tx, *fence, failed, *at))
+        self.write("record_absent", (fence, id, asked, at), |(fence, id, asked, at), tx| {
+            Box::pin(record_absence(tx, *fence, id, *asked, *at))
         })
         .await
     }
@@ -78,24 +69,25 @@ async fn record(
         return Ok(Fenced::LeaseLost);
     }
     let templates = std::slice::from_ref(&read.template);
-    let mut recorder = Recorder::new(tx, fence.account, templates).await?;
     let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
-    let times = ObservationTimes { seen_at: read.seen_at, at };
-    let mut observed = recorder.record(tx, &read.template, source, times).await?.observed;
+    let mut recorder =
+        Recorder::new(tx, fence.account, templates, source, read.seen_at, at).await?;
+    let mut observed = recorder.record(tx, &read.template).await?.observed;
     Ok(Fenced::Done(observed.ended()))
 }
 
 async fn postpone(
     tx: &mut Tx<'_>,
     fence: Fence,
-    failed: &FailedRead,
+    id: &RemoteId,
+    asked: Option<Timestamp>,
     until: Timestamp,
 ) -> Result<Fenced<()>, StoreError> {
     if leased_with_account(tx, fence).await?.is_none() {
         return Ok(Fenced::LeaseLost);
     }
-    let before = mirror::one(tx, fence.account, &failed.id).await?;
-    if let Some(row) = before.and_then(|before| postponed(&before, failed.asked, until)) {
+    let before = mirror::one(tx, fence.account, id).await?;
+    if let Some(row) = before.and_then(|before| postponed(&before, asked, until)) {
         mirror::write(tx, fence.account, &row, None)?;
     }
     Ok(Fenced::Done(()))
@@ -104,23 +96,24 @@ async fn postpone(
 async fn record_absence(
     tx: &mut Tx<'_>,
     fence: Fence,
-    failed: &FailedRead,
+    id: &RemoteId,
+    asked: Option<Timestamp>,
     at: Timestamp,
 ) -> Result<Fenced<Absence>, StoreError> {
     let Some(connected) = leased_with_account(tx, fence).await? else {
         return Ok(Fenced::LeaseLost);
     };
     let account = fence.account;
-    let Some(before) = mirror::one(tx, account, &failed.id).await? else {
+    let Some(before) = mirror::one(tx, account, id).await? else {
         return Ok(Fenced::Done(Absence::Unconfirmed));
     };
-    let (row, absence) = absent(&before, failed.asked, connected.suspicious_at.is_some(), at);
+    let (row, absence) = absent(&before, asked, connected.suspicious_at.is_some(), at);
     mirror::write(tx, account, &row, None)?;
     if absence == Absence::Gone
         && let Some(template) = row.template
         && let Some(local) = templates::one(tx, account, template).await?
         && let rows = mirror::of_template(tx, account, template).await?
-        && let Some(change) = LocalChange::gone(account, &local, &failed.id, &rows, at)
+        && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
     {
         write_change(tx, &change).await?;
     }

@@ -9,7 +9,7 @@ use super::decisions::{
 };
 use super::{
     leased_with_account,
-    observations::{ObservationTimes, Recorder, write_change},
+    observations::{Recorder, write_change},
 };
 use crate::{
     EndedApproval, Fence, Fenced, PageRecord, PageResult, Store, StoreError, SweepReport,
@@ -114,12 +114,12 @@ async fn record(
     let Some(sweep) = sweep.map(|sweep| sweep.of_page(page)) else {
         return Ok(Fenced::LeaseLost);
     };
-    let mut recorder = Recorder::new(tx, account, &page.templates).await?;
-    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     let source = Source::Page(sweep.number);
-    let times = ObservationTimes { seen_at: page.seen_at, at };
+    let mut recorder =
+        Recorder::new(tx, account, &page.templates, source, page.seen_at, at).await?;
+    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     for remote in &page.templates {
-        let mut item = recorder.record(tx, remote, source, times).await?;
+        let mut item = recorder.record(tx, remote).await?;
         counts.add(item.is_new_to_sweep, item.observed.row.is_generated());
         result.changed += u64::from(item.observed.is_changed);
         result.imported += u64::from(item.is_imported);
