@@ -23,9 +23,9 @@ pub(crate) use self::{
         absent, postponed,
     },
     operation::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, OpenOperations,
-        Release, SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called, operation,
-        operation_cutoff,
+        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, OpenCall,
+        OpenOperation, Release, SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called,
+        operation, operation_cutoff,
     },
     row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
     submission::{

@@ -9,7 +9,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::decisions::{
-    FormerVersion, Import, LocalChange, Observation, Observed, OpenOperations, Source,
+    FormerVersion, Import, LocalChange, Observation, Observed, OpenCall, OpenOperation, Source,
 };
 use super::mirror;
 use crate::{
@@ -32,7 +32,7 @@ pub(super) struct Recorder {
     /// When that is recorded.
     at: Timestamp,
     rows: HashMap<RemoteId, MirroredTemplate>,
-    open: OpenOperations,
+    open: Vec<OpenOperation>,
 }
 
 /// What recording an observation did.
@@ -54,8 +54,8 @@ impl Recorder {
     ) -> Result<Self, StoreError> {
         let rows = mirror::several(tx, account, templates.iter().map(|it| &it.id)).await?;
         let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-        let open = tx.query(OpenOperations::ROWS, &values![account], OpenOperations::read).await?;
-        Ok(Self { account, source, seen_at, at, rows, open: open.into_iter().collect() })
+        let open = tx.query(OpenOperation::ROWS, &values![account], OpenOperation::read).await?;
+        Ok(Self { account, source, seen_at, at, rows, open })
     }
 
     /// Records a template that the provider showed.
@@ -85,7 +85,7 @@ impl Recorder {
             before,
             local: local.as_ref(),
             is_superseded,
-            open_call: self.open.about(before, remote),
+            open_call: OpenCall::about(&self.open, before, remote),
             seen_at,
             at,
         };

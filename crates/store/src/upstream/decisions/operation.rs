@@ -48,7 +48,8 @@ pub(crate) enum OpenCall {
     Edit(u64),
 }
 
-/// A row of [`OpenOperations::ROWS`].
+/// A template that the account has deleted and the provider is yet to delete, or one whose edit has an
+/// unknown outcome.
 pub(crate) struct OpenOperation {
     template: TemplateId,
     kind: OperationKind,
@@ -58,18 +59,7 @@ pub(crate) struct OpenOperation {
     language: Option<String>,
 }
 
-/// The templates that the account has deleted and the provider is yet to delete, and those whose edit has
-/// an unknown outcome.
-#[derive(Default)]
-pub(crate) struct OpenOperations(Vec<OpenOperation>);
-
-impl FromIterator<OpenOperation> for OpenOperations {
-    fn from_iter<I: IntoIterator<Item = OpenOperation>>(operations: I) -> Self {
-        Self(operations.into_iter().collect())
-    }
-}
-
-impl OpenOperations {
+impl OpenOperation {
     /// The rows that [`read`](Self::read) reads, with `$1` as the account. The template itself may be
     /// deleted for good. Its name finds it only if the mirror has no row of it.
     pub(crate) const ROWS: &str = "SELECT o.template_id, o.kind, o.version, t.name, t.language \
@@ -81,9 +71,8 @@ impl OpenOperations {
          AND (o.kind = 'delete' OR \
          (o.kind = 'edit' AND o.state IN ('sending', 'unknown', 'probing')))";
 
-    /// The operation of a row.
-    pub(crate) fn read(row: &Row<'_>) -> Result<OpenOperation, StoreError> {
-        Ok(OpenOperation {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
             template: row.template_id("template_id")?,
             kind: row.parsed("kind", OperationKind::parse)?,
             version: row.number("version")?,
@@ -91,15 +80,17 @@ impl OpenOperations {
             language: row.value("language")?,
         })
     }
+}
 
+impl OpenCall {
     /// The open call about an observed template: by its row of the mirror, or that of a deleted template
     /// by name and language if the row is yet to be written, even if the account has created another
     /// template with them.
     pub(crate) fn about(
-        &self,
+        open: &[OpenOperation],
         before: Option<&MirroredTemplate>,
         remote: &RemoteTemplate,
-    ) -> Option<OpenCall> {
+    ) -> Option<Self> {
         let linked = before.and_then(|before| before.template);
         let is_of = |it: &&OpenOperation| match linked {
             Some(linked) => it.template == linked,
@@ -109,10 +100,10 @@ impl OpenOperations {
                     && it.language.as_ref() == Some(&remote.language)
             }
         };
-        let calls = || self.0.iter().filter(is_of);
+        let calls = || open.iter().filter(is_of);
         let deleted = calls().find(|it| it.kind == OperationKind::Delete);
-        let deleted = deleted.map(|it| OpenCall::Delete(it.template));
-        deleted.or_else(|| calls().next().map(|it| OpenCall::Edit(it.version)))
+        let deleted = deleted.map(|it| Self::Delete(it.template));
+        deleted.or_else(|| calls().next().map(|it| Self::Edit(it.version)))
     }
 }
 
