@@ -3,21 +3,13 @@
 use galley_domain::upstream::{CallBudget, CallKind, ProviderError};
 use jiff::{SignedDuration, Timestamp};
 
-use super::decisions::{DegradedChange, stored_error};
+use super::decisions::{degraded_event, stored_error};
 use super::{leased, leased_with_account};
 use crate::{
     CallPermit, DegradedReason, Fence, Fenced, Store, StoreError,
     engine::{Tx, values},
     events::append_upstream,
 };
-
-/// A call that is about to be made.
-struct CallRequest {
-    kind: CallKind,
-    /// Whether it is part of a sweep, which may use only a part of the budget.
-    is_sweep: bool,
-    calls_per_hour: u32,
-}
 
 /// Why calls fail, and until when none is made.
 type Failing = (DegradedReason, Option<Timestamp>, Option<ProviderError>);
@@ -33,9 +25,9 @@ impl Store {
         calls_per_hour: u32,
         at: Timestamp,
     ) -> Result<Fenced<CallPermit>, StoreError> {
-        let request = CallRequest { kind, is_sweep, calls_per_hour };
-        self.write("take_call", (fence, request, at), |(fence, request, at), tx| {
-            Box::pin(take(tx, *fence, request, *at))
+        let input = (fence, kind, is_sweep, calls_per_hour, at);
+        self.write("take_call", input, |&(fence, kind, is_sweep, calls_per_hour, at), tx| {
+            Box::pin(take(tx, fence, kind, is_sweep, calls_per_hour, at))
         })
         .await
     }
@@ -59,7 +51,7 @@ impl Store {
     pub async fn set_degraded(
         &self,
         fence: Fence,
-        degraded: Option<(DegradedReason, Option<Timestamp>, Option<ProviderError>)>,
+        degraded: Option<Failing>,
         at: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
         self.write("set_degraded", (fence, degraded, at), |(fence, degraded, at), tx| {
@@ -84,11 +76,12 @@ impl Store {
 async fn take(
     tx: &mut Tx<'_>,
     fence: Fence,
-    request: &CallRequest,
+    kind: CallKind,
+    is_sweep: bool,
+    calls_per_hour: u32,
     at: Timestamp,
 ) -> Result<Fenced<CallPermit>, StoreError> {
     let Some(leased) = leased(tx, fence).await? else { return Ok(Fenced::LeaseLost) };
-    let CallRequest { kind, is_sweep, calls_per_hour } = *request;
     let budget = CallBudget { calls_per_hour, ..leased.budget };
     let taken = if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
     let budget = match taken {
@@ -137,18 +130,19 @@ async fn degrade(
         // Nothing has to be synced.
         return Ok(tx.refuse(Fenced::Done(())));
     }
-    let change = DegradedChange::new(leased.degraded.as_ref(), reason, at);
+    let before = leased.degraded.as_ref();
+    let since = before.filter(|it| Some(it.reason) == reason).map_or(at, |it| it.since);
     let update = "UPDATE upstream SET degraded = $2, degraded_since = $3, degraded_until = $4, \
                   error = $5 WHERE account_id = $1";
     let values = values![
         fence.account,
         reason.map(DegradedReason::as_str),
-        change.since,
+        reason.map(|_| since),
         degraded.and_then(|(_, until, _)| *until),
         degraded.and_then(|(.., error)| error.as_ref()).map(stored_error),
     ];
     tx.defer(update, &values)?;
-    if let Some((kind, reason)) = change.event {
+    if let Some((kind, reason)) = degraded_event(before, reason) {
         append_upstream(tx, &leased, kind, reason, at)?;
     }
     Ok(Fenced::Done(()))

@@ -212,7 +212,7 @@ async fn apply_change(
     }
     let details = json!({"change": change.as_str()});
     tx.audit(account, AuditedChange::new(AuditKind::UpstreamChanged, account, details), by)?;
-    if let Some((kind, reason)) = change.event(&before, by.at) {
+    if let Some((kind, reason)) = change.event(&before) {
         append_upstream(tx, &before, kind, reason, by.at)?;
     }
     Ok(true)

@@ -248,32 +248,16 @@ impl UpstreamWork {
     }
 }
 
-/// A change of why calls fail.
-pub(crate) struct DegradedChange {
-    /// Since when they fail; `None` if they succeed.
-    pub(crate) since: Option<Timestamp>,
-    /// The event to append, with its reason.
-    pub(crate) event: Option<(EventType, &'static str)>,
-}
-
-impl DegradedChange {
-    pub(crate) fn new(
-        before: Option<&Degraded>,
-        after: Option<DegradedReason>,
-        at: Timestamp,
-    ) -> Self {
-        let is_same = before.map(|it| it.reason) == after;
-        let since = match before {
-            Some(before) if is_same => before.since,
-            _ => at,
-        };
-        let event = match (before, after) {
-            _ if is_same => None,
-            (_, Some(reason)) => Some((EventType::UpstreamDegraded, reason.as_str())),
-            (Some(before), None) => Some((EventType::UpstreamRecovered, before.reason.as_str())),
-            (None, None) => None,
-        };
-        Self { since: after.map(|_| since), event }
+/// The event of a change of why calls fail, with its reason.
+pub(crate) fn degraded_event(
+    before: Option<&Degraded>,
+    after: Option<DegradedReason>,
+) -> Option<(EventType, &'static str)> {
+    match (before.map(|it| it.reason), after) {
+        (before, after) if before == after => None,
+        (_, Some(reason)) => Some((EventType::UpstreamDegraded, reason.as_str())),
+        (Some(before), None) => Some((EventType::UpstreamRecovered, before.as_str())),
+        (None, None) => None,
     }
 }
 
@@ -283,13 +267,9 @@ pub(crate) const SUSPICIOUS: &str = "suspicious";
 impl ConnectionChange {
     /// The event that the change of a connection causes, with its reason. The provider has accepted a
     /// new token, so calls succeed again.
-    pub(crate) fn event(
-        &self,
-        before: &UpstreamConnection,
-        at: Timestamp,
-    ) -> Option<(EventType, &'static str)> {
+    pub(crate) fn event(&self, before: &UpstreamConnection) -> Option<(EventType, &'static str)> {
         match self {
-            Self::Token(..) => DegradedChange::new(before.degraded.as_ref(), None, at).event,
+            Self::Token(..) => degraded_event(before.degraded.as_ref(), None),
             Self::Resumed | Self::MissingAccepted => {
                 before.is_frozen().then_some((EventType::UpstreamRecovered, SUSPICIOUS))
             }
