@@ -331,16 +331,6 @@ pub enum Fenced<T> {
     LeaseLost,
 }
 
-impl<T> Fenced<T> {
-    /// The same with another result.
-    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Fenced<U> {
-        match self {
-            Self::Done(result) => Fenced::Done(map(result)),
-            Self::LeaseLost => Fenced::LeaseLost,
-        }
-    }
-}
-
 /// Whether a call may be made now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallPermit {

@@ -14,7 +14,7 @@ mod sweep;
 pub use self::preview::ImportPreview;
 pub(crate) use self::{
     connection::{
-        CONNECTION_COLUMNS, ConnectionWork, IS_PAUSED, SUSPICIOUS, connect_refusal, connection,
+        CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, connect_refusal, connection,
         degraded_event, first_sweep_times, stored_error, work_columns,
     },
     hints::{HintedTemplates, next_dirty},

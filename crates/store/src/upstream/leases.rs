@@ -3,7 +3,7 @@
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
-use super::decisions::{IS_PAUSED, connection};
+use super::decisions::connection;
 use super::select;
 use crate::{
     Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
@@ -50,7 +50,10 @@ impl Store {
         let released = self
             .write("release_connection", fence, |fence, tx| Box::pin(set(tx, *fence, None)))
             .await?;
-        Ok(released.map(drop))
+        Ok(match released {
+            Fenced::Done(_) => Fenced::Done(()),
+            Fenced::LeaseLost => Fenced::LeaseLost,
+        })
     }
 }
 
@@ -83,6 +86,10 @@ fn with_fence(row: &Row<'_>) -> Result<(UpstreamConnection, u64), StoreError> {
     Ok((connection(row)?, row.number("fence")?))
 }
 
+/// Whether workers make no calls of a connection, as an SQL expression in an update of `upstream`.
+const IS_PAUSED: &str = "upstream.paused_at IS NOT NULL OR EXISTS (SELECT 1 \
+     FROM account a WHERE a.id = upstream.account_id AND a.disabled_at IS NOT NULL)";
+
 /// Extends a lease until `until`, or ends it.
 async fn set(
     tx: &mut Tx<'_>,
@@ -94,6 +101,9 @@ async fn set(
          leased_until IS NOT NULL RETURNING {IS_PAUSED} AS is_paused"
     );
     let values = values![fence.account, fence.number, until];
-    let is_paused = tx.query_one(&update, &values, |row| row.value("is_paused")).await?;
-    Ok(LeaseState::fenced(is_paused))
+    let state = tx.query_one(&update, &values, |row| {
+        let is_paused = row.value("is_paused")?;
+        Ok(if is_paused { LeaseState::Paused } else { LeaseState::Active })
+    });
+    Ok(state.await?.map_or(Fenced::LeaseLost, Fenced::Done))
 }

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::observe::OWN_APPROVALS;
 use crate::{
-    Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, Fenced, LeaseState,
-    StoreError, StoredSecret, Sweep, SweepPosition, UpstreamConnection, UpstreamWork,
-    stored_row::Row, stored_row::StoredRow as _,
+    Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, StoreError, StoredSecret,
+    Sweep, SweepPosition, UpstreamConnection, UpstreamWork, stored_row::Row,
+    stored_row::StoredRow as _,
 };
 
 /// The columns that [`connection`] reads.
@@ -26,21 +26,6 @@ pub(crate) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u
      u.sweep, u.sweep_began_at, u.sweep_full, u.sweep_cursor, u.sweep_seen, u.sweep_changed, \
      u.sweep_total, u.sweep_restarted, u.sweep_generated, u.sweep_idle, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
      u.template_limit, u.fence, u.leased_until";
-
-/// Whether workers make no calls of a connection, as an SQL expression in an update of `upstream`.
-pub(crate) const IS_PAUSED: &str = "upstream.paused_at IS NOT NULL OR EXISTS (SELECT 1 \
-     FROM account a WHERE a.id = upstream.account_id AND a.disabled_at IS NOT NULL)";
-
-impl LeaseState {
-    /// The state of a lease, given [`IS_PAUSED`] of its connection; `None` if the lease was lost.
-    pub(crate) fn fenced(is_paused: Option<bool>) -> Fenced<Self> {
-        match is_paused {
-            Some(true) => Fenced::Done(Self::Paused),
-            Some(false) => Fenced::Done(Self::Active),
-            None => Fenced::LeaseLost,
-        }
-    }
-}
 
 /// Further columns that [`ConnectionWork`] reads, with `$1` as the time, and `$2` as the time at which
 /// connections were made whose first sweep is due now. Only then approvals are looked for.
