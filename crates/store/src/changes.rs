@@ -23,7 +23,7 @@ use crate::{
     stored_row::StoredRow as _,
     template_rows::{self, Planned, write_edit},
     templates::{self, versions},
-    upstream::{self, VersionKey},
+    upstream,
 };
 
 impl Store {
@@ -177,8 +177,7 @@ async fn submit(
     planned: &Planned,
 ) -> Result<(), StoreError> {
     let Some(version) = planned.submitted_version(change.review) else { return Ok(()) };
-    let submitted = VersionKey { account: change.account, template: change.id, version };
-    upstream::queue_submission(tx, submitted, change.at).await
+    upstream::queue_submission(tx, change.account, change.id, version, change.at).await
 }
 
 /// Applies a transition: a decision on the newest version, or a hold.

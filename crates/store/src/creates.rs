@@ -22,8 +22,7 @@ use crate::{
     limits,
     stored_row::StoredRow as _,
     template_rows::{created, insert},
-    templates,
-    upstream::{self, VersionKey},
+    templates, upstream,
 };
 
 /// A template to create, with the hashes that find what it conflicts with. They are computed on the
@@ -101,8 +100,7 @@ async fn create_in(
         limits::count_create(tx, new.account, quota_at).await?;
     }
     if new.review.submits_at_once() {
-        let submitted = VersionKey { account: new.account, template: id, version: state.version };
-        upstream::queue_submission(tx, submitted, new.at).await?;
+        upstream::queue_submission(tx, new.account, id, state.version, new.at).await?;
     }
     if let Some(emulation) = emulation {
         template = emulator::run_first_script(tx, new, id, state, emulation).await?;

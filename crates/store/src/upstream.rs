@@ -19,7 +19,7 @@ mod reads;
 mod sweeps;
 
 pub(crate) use self::{
-    actions::{VersionKey, queue_deletion, queue_submission},
+    actions::{queue_deletion, queue_submission},
     connections::delete_account,
     operations::{expired_operations, operation_deletion},
 };

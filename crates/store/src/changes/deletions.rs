@@ -17,7 +17,7 @@ use crate::{
     events, limits,
     template_rows::{Planned, update_checksum},
     templates::{self, ReadTemplate},
-    upstream::{self, VersionKey},
+    upstream,
 };
 
 /// Deletes a template: clears its unique key, which frees the name. The row stays as history.
@@ -195,9 +195,8 @@ async fn delete(
         events::append(tx, &event)?;
     }
     if change.review.is_by_provider() {
-        let TemplateChange { account, id: template, .. } = *change;
-        let deleted = VersionKey { account, template, version: planned.next.version };
-        upstream::queue_deletion(tx, deleted, change.at).await?;
+        let version = planned.next.version;
+        upstream::queue_deletion(tx, change.account, change.id, version, change.at).await?;
     }
     limits::delete_edit_counts(tx, change)?;
     emulator::finish_deletion(tx, change, &planned.before, emulation).await

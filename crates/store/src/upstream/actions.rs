@@ -34,21 +34,14 @@ async fn known(
     Ok((rows, operations::unfinished(tx, account, template).await?))
 }
 
-/// A version of a template.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct VersionKey {
-    pub(crate) account: AccountId,
-    pub(crate) template: TemplateId,
-    pub(crate) version: u64,
-}
-
 /// Queues the submission of a version, if the account is connected.
 pub(crate) async fn queue_submission(
     tx: &mut Tx<'_>,
-    key: VersionKey,
+    account: AccountId,
+    template: TemplateId,
+    version: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let VersionKey { account, template, version } = key;
     if !is_connected(tx, account).await? {
         return Ok(());
     }
@@ -62,10 +55,11 @@ pub(crate) async fn queue_submission(
 /// template end.
 pub(crate) async fn queue_deletion(
     tx: &mut Tx<'_>,
-    key: VersionKey,
+    account: AccountId,
+    template: TemplateId,
+    version: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let VersionKey { account, template, version } = key;
     if !is_connected(tx, account).await? {
         return Ok(());
     }
