@@ -2,20 +2,22 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
+    rulebook::Category,
     upstream::OperationKind,
 };
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::decisions::{
-    LocalChange, PlannedAction, Provided, UNREAD, accepted_content, accepted_version, acted,
-    adopted, plan_action,
+    LocalChange, PlannedAction, Provided, acted, imported_content, plan_action,
 };
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
+    AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    decisions::audit::AuditedChange,
     engine::{Tx, values},
-    template_rows::write_edit,
+    template_rows::{accepted_edit, write_edit},
     templates, uploads,
 };
 
@@ -97,7 +99,8 @@ pub(super) async fn abandon(
     if !tx.lock(account).await? || !is_connected(tx, account).await? {
         return Ok(0);
     }
-    tx.audit(account, adopted(template), by)?;
+    let (kind, details) = (AuditKind::TemplateUpstreamAction, json!({"action": "adopt"}));
+    tx.audit(account, AuditedChange::new(kind, template, details), by)?;
     operations::supersede(tx, account, template, OperationKind::Delete, by.at).await
 }
 
@@ -154,12 +157,14 @@ async fn accept(
 ) -> Result<UpstreamActionOutcome, StoreError> {
     let TemplateChange { account, id, at, .. } = *change;
     let document = mirror::document(tx, account, &row.id).await?;
-    let links = document.as_deref().map(|text| SampleLink::all(account, &row.id, text));
-    let links = links.unwrap_or_default();
-    let kept = uploads::kept_samples(tx, account, &links).await?;
-    let content = document.as_deref().and_then(|it| accepted_content(it, &links, &kept));
-    let (Some(stored), Some(content)) = (stored, content) else { return Ok(UNREAD) };
-    let planned = accepted_version(stored, row, content);
+    let content = document.as_deref().and_then(imported_content);
+    let (Some(stored), Some(document), Some(content)) = (stored, document, content) else {
+        let unread = "The content at the provider was not read yet.";
+        return Ok(UpstreamActionOutcome::NotPossible(unread));
+    };
+    let links = SampleLink::all(account, &row.id, &document);
+    let content = uploads::kept_samples(tx, account, &links).await?.in_content(content, &links);
+    let planned = accepted_edit(stored, content, Category::parse(&row.category));
     let edited = match write_edit(tx, change, &planned).await? {
         ChangeOutcome::Done(edited) => edited,
         refusal => return Ok(acted(refusal)),

@@ -17,6 +17,7 @@ pub(crate) use self::{
         CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, connect_refusal, connection,
         degraded_event, first_sweep_times, stored_error, work_columns,
     },
+    content::imported_content,
     hints::{HintedTemplates, next_dirty},
     observe::{
         FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT,
@@ -28,10 +29,7 @@ pub(crate) use self::{
         operation, operation_cutoff,
     },
     row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
-    submission::{
-        PlannedAction, Provided, UNFINISHED_OPERATIONS, UNREAD, accepted_content, accepted_version,
-        acted, adopted, plan_action,
-    },
+    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, acted, plan_action},
     sweep::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, SEEN_BY_READS, SweptCounts,
         UNSEEN, count_swept,

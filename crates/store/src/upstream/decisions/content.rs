@@ -7,7 +7,7 @@ const IDENTITY: [&str; 4] = ["name", "language", "category", "allow_category_cha
 
 /// The content of a template that is created from a document of the provider: the members that the
 /// rulebook has, unchanged. What the rulebook does not know inside of them is kept.
-pub(super) fn imported_content(document: &str) -> Option<String> {
+pub(crate) fn imported_content(document: &str) -> Option<String> {
     let members = raw::members(document)?;
     let fields = WHATSAPP.template.fields.iter().map(|field| field.name);
     let fields = fields.filter(|name| !IDENTITY.contains(name));

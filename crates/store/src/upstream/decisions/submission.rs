@@ -1,20 +1,15 @@
 //! Which operation a change of a template causes at the provider, and what a person may ask for.
 
 use galley_domain::{
-    id::TemplateId,
-    rulebook::Category,
     template::{Review, Status},
     upstream::{HeldReason, OperationKind, content::ContentKey},
 };
 use serde_json::json;
 
-use super::content::imported_content;
-use crate::records::KeptSamples;
 use crate::{
-    Actor, AuditKind, ChangeOutcome, ConnectionChange, MirroredTemplate, SampleLink,
-    StoredOperation, StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Actor, AuditKind, ChangeOutcome, ConnectionChange, MirroredTemplate, StoredOperation,
+    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::audit::AuditedChange,
-    template_rows::{PlannedEdit, accepted_edit},
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.
@@ -219,35 +214,6 @@ impl UpstreamActionOutcome {
         Some(AuditedChange::new(AuditKind::TemplateUpstreamAction, template, details))
     }
 }
-
-/// The entry of the audit feed for a template whose operations end, because a person adopts what the
-/// provider has.
-pub(crate) fn adopted(template: TemplateId) -> AuditedChange {
-    let details = json!({"action": "adopt"});
-    AuditedChange::new(AuditKind::TemplateUpstreamAction, template, details)
-}
-
-/// The content of the provider's document. The files that the account keeps replace links to samples.
-pub(crate) fn accepted_content(
-    document: &str,
-    links: &[SampleLink],
-    kept: &KeptSamples,
-) -> Option<String> {
-    Some(kept.in_content(imported_content(document)?, links))
-}
-
-/// The new version with the content of the provider.
-pub(crate) fn accepted_version(
-    stored: StoredTemplate,
-    row: &MirroredTemplate,
-    content: String,
-) -> PlannedEdit<'static> {
-    accepted_edit(stored, content, Category::parse(&row.category))
-}
-
-/// The outcome of accepting a content, if the provider's document is not there.
-pub(crate) const UNREAD: UpstreamActionOutcome =
-    UpstreamActionOutcome::NotPossible("The content at the provider was not read yet.");
 
 /// The outcome of a change of the template that an action makes.
 pub(crate) fn acted(changed: ChangeOutcome) -> UpstreamActionOutcome {
