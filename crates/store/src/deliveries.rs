@@ -13,13 +13,14 @@ use jiff::Timestamp;
 
 pub(crate) use self::attempts::schedule_next;
 use self::{
-    decisions::{EndpointWork, delivery},
+    decisions::{delivery, endpoint_work},
     replays::{FIRST_SINCE, NewReplay, first},
 };
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, ReadKind, RecordAttemptOutcome, Replay,
-    ReplayOutcome, Store, StoreError, WebhookKey, WebhooksWithWork,
+    Attempt, Delivery, DeliveryLease, DeliveryQuery, DueWork, ReadKind, RecordAttemptOutcome,
+    Replay, ReplayOutcome, Store, StoreError, WebhookKey,
     engine::{Dialect, ReadPath, Value, values},
+    stored_row::Row,
 };
 
 /// Locks an endpoint on PostgreSQL. A statement that follows sees what other transactions committed
@@ -79,19 +80,19 @@ impl Store {
     }
 
     /// The endpoints of all accounts that have work to do.
-    pub async fn webhooks_with_work(&self, at: Timestamp) -> Result<WebhooksWithWork, StoreError> {
+    pub async fn webhooks_with_work(
+        &self,
+        at: Timestamp,
+    ) -> Result<DueWork<WebhookKey>, StoreError> {
         let statement = self.dialect().either(DUE_ON_SQLITE, DUE_ON_POSTGRES);
         // The time grows with the number of endpoints, so PostgreSQL does not delay the shared reads.
         let path = match self.dialect() {
             Dialect::Sqlite => ReadPath::Point,
             Dialect::Postgres => ReadPath::Background,
         };
-        let (method, decode) = ("webhooks_with_work", EndpointWork::from_row);
-        let mut due = WebhooksWithWork::default();
-        for work in self.read(method, path, statement, values![at], decode).await? {
-            due.add(&work, at);
-        }
-        Ok(due)
+        let decode = move |row: &Row<'_>| endpoint_work(row, at);
+        let work = self.read("webhooks_with_work", path, statement, values![at], decode).await?;
+        Ok(DueWork::at(at, work))
     }
 
     /// Leases one delivery of an endpoint until `lease_until`; no other worker gets it before then.

@@ -26,7 +26,7 @@ pub(crate) use self::{
     },
 };
 use crate::{
-    ChangeClockOutcome, EmulatorWork, Store, StoreError,
+    ChangeClockOutcome, DueWork, Store, StoreError,
     engine::{Dialect, ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,
 };
@@ -57,7 +57,7 @@ impl Store {
     pub async fn accounts_with_due_steps(
         &self,
         at: Timestamp,
-    ) -> Result<EmulatorWork<AccountId>, StoreError> {
+    ) -> Result<DueWork<AccountId>, StoreError> {
         let select = self.dialect().either(
             "SELECT account_id, at, since, (SELECT min(due_at) FROM script_step s \
              WHERE s.account_id = c.account_id) AS due_at FROM emulator_clock c \
@@ -67,14 +67,11 @@ impl Store {
              WHERE account_id = c.account_id) AS s ON s.due_at IS NOT NULL ORDER BY c.account_id",
         );
         let (method, path) = ("accounts_with_due_steps", ReadPath::Background);
-        let found = self.read(method, path, select, [], |row| {
-            Ok((row.account_id("account_id")?, clock(row)?, row.timestamp("due_at")?))
+        let work = self.read(method, path, select, [], move |row| {
+            let due_at = clock(row)?.real_time_of(row.timestamp("due_at")?, at);
+            Ok((row.account_id("account_id")?, due_at))
         });
-        let mut work = EmulatorWork { now: Vec::new(), next_at: None };
-        for (account, clock, due_at) in found.await? {
-            work.add(account, clock, due_at, at);
-        }
-        Ok(work)
+        Ok(DueWork::at(at, work.await?))
     }
 }
 

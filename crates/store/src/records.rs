@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod due_work;
 mod emulator;
 mod ended_approval;
 mod event;
@@ -20,6 +21,7 @@ mod webhook;
 
 pub use account::*;
 pub use audit::*;
+pub use due_work::*;
 pub use emulator::*;
 pub use ended_approval::*;
 pub use event::*;

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use galley_domain::id::AccountId;
-use galley_store::{DeliveryLease, FairSlots, WebhookKey, WebhooksWithWork};
+use galley_store::{DeliveryLease, DueWork, FairSlots, WebhookKey};
 use tokio::{
     task::{self, JoinError, JoinSet},
     time::Instant,
@@ -50,7 +50,7 @@ pub async fn run_delivery_scheduler(app: App) {
         let (now, started) = (app.clock().now(), Instant::now());
         let due = app.store().webhooks_with_work(now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "due deliveries could not be queried");
-            WebhooksWithWork::default()
+            DueWork::default()
         });
         for endpoint in due.now {
             if scheduler.paces.is_paused(endpoint) {

@@ -1,7 +1,7 @@
 //! Applies the steps of review scripts when they are due on the clocks of emulator accounts.
 
 use galley_domain::id::AccountId;
-use galley_store::{EmulatorWork, StoreError};
+use galley_store::{DueWork, StoreError};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -49,7 +49,7 @@ pub async fn run_script_runner(app: App) {
 /// Applies all steps that are due on the clocks of emulator accounts. Returns the real time at which
 /// the next step is due.
 pub async fn apply_due_scripts(app: &App, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-    let EmulatorWork { now: accounts, next_at } = app.store().accounts_with_due_steps(now).await?;
+    let DueWork { now: accounts, next_at } = app.store().accounts_with_due_steps(now).await?;
     if accounts.is_empty() {
         return Ok(next_at);
     }

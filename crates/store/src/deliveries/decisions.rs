@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
     Attempt, Delivery, DeliveryLease, Event, EventSubject, RecordAttemptOutcome, ReplayOutcome,
-    StoreError, Webhook, WebhookKey, WebhooksWithWork,
+    StoreError, Webhook, WebhookKey,
     encoding::later,
     stored_row::{Row, StoredRow as _},
 };
@@ -30,45 +30,19 @@ pub(crate) const MAX_FAN_OUT_DELIVERIES: usize = 256;
 /// Why the delivery of a damaged event failed.
 pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
 
-/// When an endpoint has work.
-pub(crate) struct EndpointWork {
-    pub(crate) endpoint: WebhookKey,
-    /// Whether events come after its cursor.
-    pub(crate) is_behind: bool,
-    /// Now, if a due delivery is not leased; if all are, the end of the first lease.
-    pub(crate) lease_at: Option<Timestamp>,
-    /// When the next delivery becomes due.
-    pub(crate) due_at: Option<Timestamp>,
-    pub(crate) resting_until: Option<Timestamp>,
-}
-
-impl EndpointWork {
-    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, StoreError> {
-        Ok(Self {
-            endpoint: WebhookKey {
-                account: row.account_id("account_id")?,
-                id: row.webhook_id("id")?,
-            },
-            is_behind: row.value("behind")?,
-            lease_at: row.optional_timestamp("ripe")?,
-            due_at: row.optional_timestamp("later")?,
-            resting_until: row.optional_timestamp("resting_until")?,
-        })
-    }
-}
-
-impl WebhooksWithWork {
-    /// Adds an endpoint that is enabled.
-    pub(crate) fn add(&mut self, work: &EndpointWork, now: Timestamp) {
-        let times = [work.is_behind.then_some(now), work.lease_at, work.due_at];
-        let Some(first) = times.into_iter().flatten().min() else { return };
-        let first = first.max(work.resting_until.unwrap_or(first));
-        if first <= now {
-            self.now.push(work.endpoint);
-        } else {
-            self.next_at = Some(self.next_at.map_or(first, |next| next.min(first)));
-        }
-    }
+/// The enabled endpoint in a row, and when it has work. `behind` tells whether events come after its
+/// cursor; `ripe` is now if a due delivery is not leased, or else the end of the first lease; `later` is
+/// when the next delivery becomes due.
+pub(crate) fn endpoint_work(
+    row: &Row<'_>,
+    now: Timestamp,
+) -> Result<(WebhookKey, Option<Timestamp>), StoreError> {
+    let endpoint = WebhookKey { account: row.account_id("account_id")?, id: row.webhook_id("id")? };
+    let is_behind: bool = row.value("behind")?;
+    let [ripe, later] = [row.optional_timestamp("ripe")?, row.optional_timestamp("later")?];
+    let first = [is_behind.then_some(now), ripe, later].into_iter().flatten().min();
+    let resting_until = row.optional_timestamp("resting_until")?;
+    Ok((endpoint, first.map(|first| first.max(resting_until.unwrap_or(first)))))
 }
 
 /// Why nothing of an endpoint is leased now: it or its account is disabled, it rests, or it is down

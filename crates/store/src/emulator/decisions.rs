@@ -6,10 +6,7 @@ mod messages;
 mod script;
 mod statuses;
 
-use galley_domain::{
-    emulator::{EmulatorKind, clock::Clock},
-    id::AccountId,
-};
+use galley_domain::emulator::{EmulatorKind, clock::Clock};
 use jiff::Timestamp;
 
 pub(crate) use self::{
@@ -24,7 +21,7 @@ pub(crate) use self::{
     },
 };
 use crate::{
-    EmulatedApp, EmulatorWork, StoreError, StoredSecret,
+    EmulatedApp, StoreError, StoredSecret,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -61,42 +58,31 @@ pub(crate) fn app(row: &Row<'_>) -> Result<EmulatedApp, StoreError> {
     })
 }
 
-impl EmulatorWork<AccountId> {
-    /// Adds an account whose first step is due at this time of its clock.
-    pub(crate) fn add(
-        &mut self,
-        account: AccountId,
-        clock: Clock,
-        due_at: Timestamp,
-        at: Timestamp,
-    ) {
-        match clock.real_time_of(due_at, at) {
-            Some(real) if real <= at => self.now.push(account),
-            Some(real) => self.next_at = Some(self.next_at.map_or(real, |next| next.min(real))),
-            None => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use galley_domain::id::AccountId;
     use jiff::SignedDuration;
 
     use super::*;
+    use crate::DueWork;
 
     #[test]
     fn an_account_has_work_now_later_or_not_before_its_clock_moves() {
         let (at, second) = (Timestamp::UNIX_EPOCH, SignedDuration::from_secs(1));
         let [runs, stands] = [Some(at), None].map(|since| Clock { at, since });
-        let mut work = EmulatorWork { now: Vec::new(), next_at: None };
-        let mut add = |id: u64, clock, due_at| {
-            work.add(AccountId::new(id).unwrap(), clock, due_at, at);
-        };
-        add(1, stands, at);
-        add(2, stands, at + second);
-        add(3, runs, at + second * 3);
-        add(4, runs, at + second * 2);
-        add(5, runs, at - second);
+        let steps = [
+            (1, stands, at),
+            (2, stands, at + second),
+            (3, runs, at + second * 3),
+            (4, runs, at + second * 2),
+            (5, runs, at - second),
+        ];
+        let work = DueWork::at(
+            at,
+            steps.map(|(id, clock, due_at): (u64, Clock, Timestamp)| {
+                (AccountId::new(id).unwrap(), clock.real_time_of(due_at, at))
+            }),
+        );
         let ids: Vec<u64> = work.now.iter().map(|id| id.get()).collect();
         assert_eq!((ids, work.next_at), (vec![1, 5], Some(at + second * 2)));
     }

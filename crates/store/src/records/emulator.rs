@@ -42,15 +42,6 @@ pub struct DueSteps {
     pub has_more: bool,
 }
 
-/// What has work now, and when more is due.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EmulatorWork<T> {
-    /// Work now.
-    pub now: Vec<T>,
-    /// The earliest real time at which more work is due.
-    pub next_at: Option<Timestamp>,
-}
-
 /// The app of an emulator account, to which clients subscribe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmulatedApp {

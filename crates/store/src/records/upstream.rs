@@ -284,15 +284,6 @@ impl ConnectionChange {
     }
 }
 
-/// Which connections have work, and when more is due.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamWork {
-    /// Work now.
-    pub now: Vec<AccountId>,
-    /// The earliest time at which more work is due.
-    pub next_at: Option<Timestamp>,
-}
-
 /// The right to work on a connection: every write under a lease checks its number, so that a worker
 /// whose lease another one has taken over changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

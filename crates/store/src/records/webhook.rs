@@ -179,15 +179,6 @@ pub struct WebhookKey {
     pub id: WebhookId,
 }
 
-/// The endpoints that have work to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebhooksWithWork {
-    /// Endpoints with work now.
-    pub now: Vec<WebhookKey>,
-    /// The earliest time at which another endpoint has work.
-    pub next_at: Option<Timestamp>,
-}
-
 /// The result of [`lease_delivery`](crate::Store::lease_delivery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLease {

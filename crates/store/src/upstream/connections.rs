@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::decisions::{
-    CONNECTION_COLUMNS, ConnectionWork, UNSEEN, connect_refusal, connection, first_sweep_times,
+    CONNECTION_COLUMNS, UNSEEN, connect_refusal, connection, connection_work, first_sweep_times,
     work_columns,
 };
 use super::{one, operations, select};
 use crate::{
-    AuditKind, Author, ConnectOutcome, ConnectionChange, NewConnection, SecretHash, Store,
-    StoreError, UpstreamConnection, UpstreamWork, accounts,
+    AuditKind, Author, ConnectOutcome, ConnectionChange, DueWork, NewConnection, SecretHash, Store,
+    StoreError, UpstreamConnection, accounts,
     decisions::audit::AuditedChange,
     encoding::origin,
     engine::{ReadPath, Tx, Value, values},
@@ -96,7 +96,7 @@ impl Store {
         at: Timestamp,
         sweep_interval: SignedDuration,
         calls_per_hour: u32,
-    ) -> Result<UpstreamWork, StoreError> {
+    ) -> Result<DueWork<AccountId>, StoreError> {
         let statement = format!(
             "SELECT {CONNECTION_COLUMNS}, {} FROM upstream u JOIN account a \
              ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
@@ -105,11 +105,10 @@ impl Store {
         );
         let values = first_sweep_times(at, sweep_interval).map(Value::from);
         let (method, path) = ("connections_with_work", ReadPath::Background);
-        let mut work = UpstreamWork::default();
-        for found in self.read(method, path, statement, values, ConnectionWork::read).await? {
-            work.add(&found, at, sweep_interval, calls_per_hour);
-        }
-        Ok(work)
+        let work = self.read(method, path, statement, values, move |row| {
+            connection_work(row, at, sweep_interval, calls_per_hour)
+        });
+        Ok(DueWork::at(at, work.await?))
     }
 }
 

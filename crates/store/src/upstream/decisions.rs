@@ -14,7 +14,7 @@ mod sweep;
 pub use self::preview::ImportPreview;
 pub(crate) use self::{
     connection::{
-        CONNECTION_COLUMNS, ConnectionWork, SUSPICIOUS, connect_refusal, connection,
+        CONNECTION_COLUMNS, SUSPICIOUS, connect_refusal, connection, connection_work,
         degraded_event, first_sweep_times, stored_error, work_columns,
     },
     content::imported_content,

@@ -14,8 +14,8 @@ use galley_domain::{
 };
 use galley_store::{
     Author, ChangeClockOutcome, CreateAccountOutcome, CreateFaultOutcome, DeleteAccountOutcome,
-    DueSteps, EmulatedApp, EmulatorWork, MessageQuery, NewAccount, NewMessage, NewTemplate,
-    NewUpload, SetReviewOutcome, StoredSecret, StoredTemplate, TemplateChange,
+    DueSteps, DueWork, EmulatedApp, MessageQuery, NewAccount, NewMessage, NewTemplate, NewUpload,
+    SetReviewOutcome, StoredSecret, StoredTemplate, TemplateChange,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
@@ -205,7 +205,7 @@ async fn deleting_an_emulator_account_deletes_what_only_it_has(store: &Shared) {
     assert_eq!(store.faults(other).await.unwrap().len(), 1);
     assert_eq!(store.messages(other, ALL_MESSAGES, noon(3)).await.unwrap().len(), 1);
     let due = store.accounts_with_due_steps(noon(2 * HOUR)).await.unwrap();
-    assert_eq!(due, EmulatorWork { now: vec![other], next_at: None });
+    assert_eq!(due, DueWork { now: vec![other], next_at: None });
 }
 
 #[on_both_databases]

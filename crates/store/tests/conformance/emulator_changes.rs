@@ -9,7 +9,7 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    AccountLimits, Author, ChangeOutcome, CreateOutcome, DeleteOutcome, EmulatorWork, Limit,
+    AccountLimits, Author, ChangeOutcome, CreateOutcome, DeleteOutcome, DueWork, Limit,
     NewTemplate, TemplateChange,
 };
 use galley_test_macros::on_both_databases;
@@ -99,7 +99,7 @@ async fn a_deleted_template_has_no_steps(store: &Shared) {
     assert_eq!(deleted.await.unwrap(), DeleteOutcome::Done(vec![ids[1]]));
     let next_at = Some(noon(HOUR));
     let due = store.accounts_with_due_steps(noon(1)).await.unwrap();
-    assert_eq!(due, EmulatorWork { now: Vec::new(), next_at });
+    assert_eq!(due, DueWork { now: Vec::new(), next_at });
     let last = vec![ids[2]];
     let deleted = store.delete_templates(by(HOUR), last.clone());
     assert_eq!(deleted.await.unwrap(), DeleteOutcome::Done(last));
@@ -108,7 +108,7 @@ async fn a_deleted_template_has_no_steps(store: &Shared) {
         ["template.approved c_pending_1h 1 APPROVED", "template.deleted c_pending_1h 1 APPROVED"];
     assert_eq!(lines[5..], expected, "its step was due before");
     let due = store.accounts_with_due_steps(noon(DAY)).await.unwrap();
-    assert_eq!(due, EmulatorWork { now: Vec::new(), next_at: None });
+    assert_eq!(due, DueWork { now: Vec::new(), next_at: None });
 }
 
 #[on_both_databases]

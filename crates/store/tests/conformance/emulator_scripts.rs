@@ -6,7 +6,7 @@ use galley_domain::{
     template::{Status, edit::Edit, lifecycle::EventType, quality::Quality},
 };
 use galley_store::{
-    Actor, CreateOutcome, DueSteps, EmulatorWork, Event, Idempotency, MAX_STEPS_PER_TRANSACTION,
+    Actor, CreateOutcome, DueSteps, DueWork, Event, Idempotency, MAX_STEPS_PER_TRANSACTION,
     NewTemplate, UpsertOutcome,
 };
 use galley_test_macros::on_both_databases;
@@ -83,14 +83,14 @@ async fn a_step_is_applied_when_the_clock_reaches_its_time(store: &Shared) {
     advance(store, stands, MINUTE, 0).await;
     let due = |at: i64| store.accounts_with_due_steps(noon(at));
     let next = |minutes: i64| Some(noon(minutes * MINUTE));
-    let later = EmulatorWork { now: Vec::new(), next_at: next(10) };
+    let later = DueWork { now: Vec::new(), next_at: next(10) };
     assert_eq!(due(MINUTE).await.unwrap(), later, "a clock that stands has no next time");
     assert_eq!(apply(store, runs, 10 * MINUTE - 1).await, 0);
     assert_eq!(apply(store, stands, 20 * MINUTE).await, 0);
     advance(store, stands, 9 * MINUTE, MINUTE).await;
-    let now = EmulatorWork { now: vec![stands], next_at: next(10) };
+    let now = DueWork { now: vec![stands], next_at: next(10) };
     assert_eq!(due(MINUTE).await.unwrap(), now);
-    let both = EmulatorWork { now: vec![runs, stands], next_at: None };
+    let both = DueWork { now: vec![runs, stands], next_at: None };
     assert_eq!(due(10 * MINUTE).await.unwrap(), both);
     for (account, id) in ids {
         assert_eq!(stored(store, account, id).await.state.status(), Status::Pending);
@@ -100,7 +100,7 @@ async fn a_step_is_applied_when_the_clock_reaches_its_time(store: &Shared) {
         assert_eq!(found.updated_at, noon(10 * MINUTE), "the time of a change is real");
         assert_eq!(apply(store, account, 10 * MINUTE).await, 0, "a step is applied once");
     }
-    assert_eq!(due(DAY).await.unwrap(), EmulatorWork { now: Vec::new(), next_at: None });
+    assert_eq!(due(DAY).await.unwrap(), DueWork { now: Vec::new(), next_at: None });
 }
 
 #[on_both_databases]

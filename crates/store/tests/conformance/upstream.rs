@@ -10,9 +10,9 @@ use galley_domain::{
 };
 use galley_store::{
     Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
-    DeleteAccountOutcome, Event, EventSubject, Fence, Fenced, HintReport, MirrorFilter,
+    DeleteAccountOutcome, DueWork, Event, EventSubject, Fence, Fenced, HintReport, MirrorFilter,
     MirroredTemplate, NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash,
-    StoredSecret, UpstreamWork,
+    StoredSecret,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
@@ -390,12 +390,12 @@ async fn calls_that_fail_raise_one_event_until_they_succeed(store: &Shared) {
     );
 }
 
-async fn work(store: &Shared, at: i64) -> UpstreamWork {
+async fn work(store: &Shared, at: i64) -> DueWork<AccountId> {
     store.connections_with_work(noon(at), INTERVAL, CALLS).await.unwrap()
 }
 
-fn later(at: Timestamp) -> UpstreamWork {
-    UpstreamWork { now: Vec::new(), next_at: Some(at) }
+fn later(at: Timestamp) -> DueWork<AccountId> {
+    DueWork { now: Vec::new(), next_at: Some(at) }
 }
 
 #[on_both_databases]
@@ -404,22 +404,22 @@ async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
     connect(store, account).await;
     let fence = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
     done(store.begin_sweep(fence, true, noon(0)).await.unwrap());
-    let now = UpstreamWork { now: vec![account], next_at: None };
+    let now = DueWork { now: vec![account], next_at: None };
     assert_eq!(work(store, 1).await, now);
     assert!(store.change_connection(account, ConnectionChange::Paused, by(2)).await.unwrap());
-    assert_eq!(work(store, 3).await, UpstreamWork::default());
+    assert_eq!(work(store, 3).await, DueWork::default());
     assert!(store.change_connection(account, ConnectionChange::Resumed, by(4)).await.unwrap());
     assert_eq!(store.connection(account).await.unwrap().unwrap().paused_at, None);
     assert_eq!(work(store, 5).await, now);
     store.set_account_disabled(account, true, by(6)).await.unwrap();
-    assert_eq!(work(store, 7).await, UpstreamWork::default());
+    assert_eq!(work(store, 7).await, DueWork::default());
 }
 
 #[on_both_databases]
 async fn a_connection_has_work_when_something_is_due(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
-    let now = UpstreamWork { now: vec![account], next_at: None };
+    let now = DueWork { now: vec![account], next_at: None };
     let until = noon(MINUTE);
     let fence = store.lease_connection(account, noon(0), until).await.unwrap().unwrap().fence;
     done(store.begin_sweep(fence, true, noon(1)).await.unwrap());

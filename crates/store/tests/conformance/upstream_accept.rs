@@ -11,9 +11,8 @@ use galley_domain::{
     upstream::{CallFailure, OperationState, ProviderError, RemoteStatus, RemoteTemplate},
 };
 use galley_store::{
-    Actor, Author, Fence, ListQuery, OPERATION_DAYS, RetentionCursor, ReviewStatistics,
+    Actor, Author, DueWork, Fence, ListQuery, OPERATION_DAYS, RetentionCursor, ReviewStatistics,
     StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome, UpstreamFilter,
-    UpstreamWork,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
@@ -371,7 +370,7 @@ async fn a_template_that_changed_within_the_second_of_its_read_is_read_again(sto
         let interval = SignedDuration::from_hours(9);
         store.connections_with_work(noon(at), interval, 200).await.unwrap()
     };
-    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(3_000)) };
+    let later = DueWork { now: Vec::new(), next_at: Some(noon(3_000)) };
     assert_eq!(work(500).await, later);
     assert_eq!(work(3_000).await.now, [account]);
     let fence =

@@ -9,8 +9,8 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Fence, Fenced, ListQuery, MirrorCounts, StoredOperation, TemplateChange, UpstreamAction,
-    UpstreamActionOutcome, UpstreamFilter, UpstreamWork,
+    DueWork, Fence, Fenced, ListQuery, MirrorCounts, StoredOperation, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome, UpstreamFilter,
 };
 use galley_test_macros::on_both_databases;
 use jiff::SignedDuration;
@@ -273,7 +273,7 @@ async fn operations_that_wait_for_credentials_continue_after_their_release(store
     done(store.release_connection(fence).await.unwrap());
     let interval = SignedDuration::from_hours(9);
     let work = store.connections_with_work(noon(6), interval, 200).await.unwrap();
-    assert_eq!(work, UpstreamWork { now: vec![account], next_at: None }, "an operation is due");
+    assert_eq!(work, DueWork { now: vec![account], next_at: None }, "an operation is due");
 }
 
 #[on_both_databases]

@@ -2,8 +2,8 @@
 
 use galley_domain::{template::lifecycle::EventType, upstream::read_hook};
 use galley_store::{
-    Absence, Author, ConnectionChange, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
-    ReadRecord, UpstreamWork,
+    Absence, Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
+    ReadRecord,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
@@ -155,7 +155,7 @@ async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     done(store.release_connection(fence).await.unwrap());
     let interval = SignedDuration::from_mins(15);
     let work = store.connections_with_work(noon(30), interval, 200).await.unwrap();
-    assert_eq!(work, UpstreamWork { now: Vec::new(), next_at: Some(until) });
+    assert_eq!(work, DueWork { now: Vec::new(), next_at: Some(until) });
     let work = store.connections_with_work(until, interval, 200).await.unwrap();
     assert_eq!(work.now, [account]);
     let late = store.postpone_read(fence, id("1"), Some(until), noon(HOUR)).await.unwrap();

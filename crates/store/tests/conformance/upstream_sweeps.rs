@@ -10,8 +10,8 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Absence, Author, ConnectionChange, DegradedReason, Fence, MirrorFilter, PageRecord,
-    SweepPosition, SweepReport, UpstreamAction, UpstreamActionOutcome, UpstreamWork,
+    Absence, Author, ConnectionChange, DegradedReason, DueWork, Fence, MirrorFilter, PageRecord,
+    SweepPosition, SweepReport, UpstreamAction, UpstreamActionOutcome,
 };
 use galley_test_macros::on_both_databases;
 use jiff::SignedDuration;
@@ -277,8 +277,8 @@ async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
         store.connections_with_work(noon(at), interval, 200).await.unwrap()
     };
     done(store.release_connection(fence).await.unwrap());
-    let now = UpstreamWork { now: vec![account], next_at: None };
-    let later = UpstreamWork { now: Vec::new(), next_at: Some(noon(15 * MINUTE)) };
+    let now = DueWork { now: vec![account], next_at: None };
+    let later = DueWork { now: Vec::new(), next_at: Some(noon(15 * MINUTE)) };
     assert_eq!(work(1).await, later, "nothing can be lost");
     let body = br#"{"object":"whatsapp_business_account","entry":[{"id":"900","changes":[
         {"field":"message_template_status_update","value":{"message_template_id":8}}]}]}"#;
@@ -297,7 +297,7 @@ async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
     assert!(store.has_own_approvals(account).await.unwrap(), "it is not at the provider yet");
     let by = Author::operator(noon(2));
     assert_eq!(store.abandon_operations(account, approved, by).await.unwrap(), 1);
-    assert_eq!(work(HOUR).await, UpstreamWork::default(), "a person looks first");
+    assert_eq!(work(HOUR).await, DueWork::default(), "a person looks first");
 
     let fence = lease(store, account).await;
     let degraded = Some((DegradedReason::Credentials, Some(noon(15 * MINUTE)), None));

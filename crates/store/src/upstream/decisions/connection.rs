@@ -2,6 +2,7 @@
 //! of the state causes.
 
 use galley_domain::{
+    id::AccountId,
     rulebook::WHATSAPP,
     template::lifecycle::EventType,
     upstream::{
@@ -15,8 +16,7 @@ use serde_json::{Value, json};
 use super::observe::OWN_APPROVALS;
 use crate::{
     Account, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, StoreError, StoredSecret,
-    Sweep, SweepPosition, UpstreamConnection, UpstreamWork, stored_row::Row,
-    stored_row::StoredRow as _,
+    Sweep, SweepPosition, UpstreamConnection, stored_row::Row, stored_row::StoredRow as _,
 };
 
 /// The columns that [`connection`] reads.
@@ -152,85 +152,47 @@ pub(crate) fn connect_refusal(
 /// How soon after a sweep a webhook about an unknown template causes another one.
 const WANTED_SWEEP_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// A connection that is not paused, and what it may have to do.
-pub(crate) struct ConnectionWork {
-    connection: UpstreamConnection,
-    read_at: Option<Timestamp>,
-    operation_at: Option<Timestamp>,
-    /// Whether a first sweep may end approvals.
-    has_own_approvals: bool,
-}
-
-impl ConnectionWork {
-    /// Reads a row with [`CONNECTION_COLUMNS`] and [`work_columns`].
-    pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        let connection = connection(row)?;
-        let is_missing: bool = row.value("is_missing")?;
-        let is_missing = is_missing && connection.suspicious_at.is_none();
-        let dirty_at = row.optional_timestamp("dirty_at")?;
-        let read_at = if is_missing { Some(Timestamp::UNIX_EPOCH) } else { dirty_at };
-        let operation_at = row.optional_timestamp("operation_at")?;
-        let operation_at = operation_at.filter(|_| !connection.is_frozen());
-        let has_own_approvals = row.value("has_own_approvals")?;
-        Ok(Self { connection, read_at, operation_at, has_own_approvals })
-    }
-
-    /// When its next work is due; `None` if it has none.
-    fn due_at(
-        &self,
-        at: Timestamp,
-        sweep_interval: SignedDuration,
-        calls_per_hour: u32,
-    ) -> Option<Timestamp> {
-        let connection = &self.connection;
-        let budget = CallBudget { calls_per_hour, ..connection.budget.clone() };
-        let interval = if connection.sweep_wanted {
-            sweep_interval.min(WANTED_SWEEP_INTERVAL)
-        } else {
-            sweep_interval
-        };
-        let sweep_at = match (&connection.sweep, connection.sweep_ended_at) {
-            (Some(_), _) => Some(at),
-            (None, Some(end)) => Some(end.checked_add(interval).unwrap_or(Timestamp::MAX)),
-            (None, None) => {
-                let first = connection.first_sweep_at(sweep_interval);
-                (!self.has_own_approvals).then_some(first)
-            }
-        };
-        // Where no sweep shows it, a check shows whether calls succeed again.
-        let is_checked = !connection.has_begun_import() && connection.degraded.is_some();
-        let page_at = budget.take_for_sweep(CallKind::Page, at).err();
-        let call_at = budget.take(CallKind::Read, at).err();
-        let later =
-            |first: Timestamp, limit: Option<Timestamp>| limit.map_or(first, |it| it.max(first));
-        let times = [
-            sweep_at.map(|first| later(first, page_at)),
-            is_checked.then(|| later(at, call_at)),
-            self.read_at.map(|first| later(first, call_at)),
-            self.operation_at.map(|first| later(first, call_at)),
-        ];
-        let first = times.into_iter().flatten().min()?;
-        let degraded_until = connection.degraded.as_ref().and_then(|it| it.until);
-        Some(later(first, connection.leased_until.max(degraded_until)))
-    }
-}
-
-impl UpstreamWork {
-    /// Adds a connection.
-    pub(crate) fn add(
-        &mut self,
-        work: &ConnectionWork,
-        at: Timestamp,
-        sweep_interval: SignedDuration,
-        calls_per_hour: u32,
-    ) {
-        let Some(due_at) = work.due_at(at, sweep_interval, calls_per_hour) else { return };
-        if due_at <= at {
-            self.now.push(work.connection.account);
-        } else {
-            self.next_at = Some(self.next_at.map_or(due_at, |next| next.min(due_at)));
+/// The connection in a row with [`CONNECTION_COLUMNS`] and [`work_columns`], which is not paused, and
+/// when its next work is due; `None` if it has none.
+pub(crate) fn connection_work(
+    row: &Row<'_>,
+    at: Timestamp,
+    sweep_interval: SignedDuration,
+    calls_per_hour: u32,
+) -> Result<(AccountId, Option<Timestamp>), StoreError> {
+    let connection = connection(row)?;
+    let is_missing = row.value("is_missing")? && !connection.is_frozen();
+    let dirty_at = row.optional_timestamp("dirty_at")?;
+    let read_at = if is_missing { Some(Timestamp::UNIX_EPOCH) } else { dirty_at };
+    let operation_at = row.optional_timestamp("operation_at")?;
+    let operation_at = operation_at.filter(|_| !connection.is_frozen());
+    // A first sweep may end them: a person begins it.
+    let has_own_approvals: bool = row.value("has_own_approvals")?;
+    let wanted = if connection.sweep_wanted { WANTED_SWEEP_INTERVAL } else { sweep_interval };
+    let sweep_at = match (&connection.sweep, connection.sweep_ended_at) {
+        (Some(_), _) => Some(at),
+        (None, Some(end)) => {
+            Some(end.checked_add(sweep_interval.min(wanted)).unwrap_or(Timestamp::MAX))
         }
-    }
+        (None, None) => (!has_own_approvals).then(|| connection.first_sweep_at(sweep_interval)),
+    };
+    // Where no sweep shows it, a check shows whether calls succeed again.
+    let is_checked = !connection.has_begun_import() && connection.degraded.is_some();
+    let budget = CallBudget { calls_per_hour, ..connection.budget };
+    let page_at = budget.take_for_sweep(CallKind::Page, at).err();
+    let call_at = budget.take(CallKind::Read, at).err();
+    let later =
+        |first: Timestamp, limit: Option<Timestamp>| limit.map_or(first, |it| it.max(first));
+    let times = [
+        sweep_at.map(|first| later(first, page_at)),
+        is_checked.then(|| later(at, call_at)),
+        read_at.map(|first| later(first, call_at)),
+        operation_at.map(|first| later(first, call_at)),
+    ];
+    let degraded_until = connection.degraded.and_then(|it| it.until);
+    let rests_until = connection.leased_until.max(degraded_until);
+    let first = times.into_iter().flatten().min();
+    Ok((connection.account, first.map(|first| later(first, rests_until))))
 }
 
 /// The event of a change of why calls fail, with its reason.
