@@ -134,7 +134,7 @@ async fn apply_due(
         if let Some((run, _)) = runs.get_mut(&step.template)
             && let Some(event) = run.apply(step.action, step.due_at, at)
         {
-            events::append(tx, &event.event())?;
+            events::append(tx, &event)?;
             applied += 1;
         }
     }
@@ -195,8 +195,8 @@ fn apply(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     for (emulated_at, action) in actions {
-        if let Some(step) = run.apply(action, emulated_at, at) {
-            events::append(tx, &step.event())?;
+        if let Some(event) = run.apply(action, emulated_at, at) {
+            events::append(tx, &event)?;
         }
     }
     Ok(())

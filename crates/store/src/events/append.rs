@@ -48,7 +48,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, event: &NewEvent<'_>) -> Result<(), StoreE
         actor_key(event.actor),
         event.category.as_str(),
         event.status.as_str(),
-        event.reason,
+        event.reason.as_deref(),
         Value::Null,
         Value::Null,
         event.trace.as_ref().map(TraceContext::stored),

@@ -1,5 +1,7 @@
 //! The event feed: what a cursor can still read, and how an event's row is decoded.
 
+use std::borrow::Cow;
+
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
@@ -13,6 +15,7 @@ use crate::{
 };
 
 /// A template event to append. Its sequence number is assigned then.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NewEvent<'a> {
     pub(crate) account: AccountId,
     pub(crate) kind: EventType,
@@ -24,7 +27,7 @@ pub(crate) struct NewEvent<'a> {
     pub(crate) actor: Actor,
     pub(crate) category: Category,
     pub(crate) status: Status,
-    pub(crate) reason: Option<&'a str>,
+    pub(crate) reason: Option<Cow<'a, str>>,
     pub(crate) trace: Option<TraceContext>,
 }
 

@@ -1,6 +1,6 @@
 //! A change by a client or a reviewer that is planned: the next state of the template, and its events.
 
-use std::iter;
+use std::{borrow::Cow, iter};
 
 use galley_domain::{
     rulebook::Category,
@@ -66,7 +66,7 @@ impl Planned {
             actor: change.actor,
             category: self.category,
             status: self.next.status(),
-            reason,
+            reason: reason.map(Cow::Borrowed),
             trace: change.trace,
         })
     }

@@ -157,8 +157,8 @@ async fn former_versions(
 
 /// Writes what an observation changes in the account.
 pub(super) async fn write_change(tx: &mut Tx<'_>, change: &LocalChange) -> Result<(), StoreError> {
-    for event in change.events() {
-        events::append(tx, &event)?;
+    for event in &change.events {
+        events::append(tx, event)?;
     }
     write_state(tx, &change.changed).await
 }

@@ -1,5 +1,7 @@
 //! Review scripts: the steps of a new version, and what a step changes.
 
+use std::borrow::Cow;
+
 use galley_domain::{
     emulator::{
         NAME_LOCK,
@@ -121,13 +123,14 @@ impl ScriptRun {
         }
     }
 
-    /// Applies an action at a time of the account's clock and a real time; `None` if it is skipped.
+    /// Applies an action at a time of the account's clock and a real time; returns its event, or `None`
+    /// if it is skipped.
     pub(crate) fn apply(
         &mut self,
         action: Action,
         emulated_at: Timestamp,
         at: Timestamp,
-    ) -> Option<AppliedStep> {
+    ) -> Option<NewEvent<'static>> {
         let applied = actions::decide(action, self.template)?;
         if applied.after.category != self.template.category {
             self.previous_category = Some(self.template.category);
@@ -139,15 +142,19 @@ impl ScriptRun {
         self.template = applied.after;
         self.revision += 1;
         self.is_changed = true;
-        Some(AppliedStep {
+        let EmulatedTemplate { state, category, .. } = self.template;
+        Some(NewEvent {
             account: self.account,
-            template: self.id,
-            state: self.template.state,
-            category: self.template.category,
             kind: applied.event,
-            reason: applied.reason,
-            emulated_at,
+            template: self.id,
+            version: state.version,
             at,
+            emulated_at: Some(emulated_at),
+            actor: Actor::Service,
+            category,
+            status: state.status(),
+            reason: applied.reason.map(Cow::Owned),
+            trace: None,
         })
     }
 
@@ -173,37 +180,6 @@ impl ScriptRun {
     pub(crate) fn created(&self) -> CreatedTemplate {
         let EmulatedTemplate { state, category, .. } = self.template;
         CreatedTemplate { id: self.id, status: state.status(), category }
-    }
-}
-
-/// A step that has changed a template.
-pub(crate) struct AppliedStep {
-    account: AccountId,
-    template: TemplateId,
-    state: State,
-    category: Category,
-    kind: EventType,
-    reason: Option<String>,
-    emulated_at: Timestamp,
-    at: Timestamp,
-}
-
-impl AppliedStep {
-    /// The event of the step.
-    pub(crate) fn event(&self) -> NewEvent<'_> {
-        NewEvent {
-            account: self.account,
-            kind: self.kind,
-            template: self.template,
-            version: self.state.version,
-            at: self.at,
-            emulated_at: Some(self.emulated_at),
-            actor: Actor::Service,
-            category: self.category,
-            status: self.state.status(),
-            reason: self.reason.as_deref(),
-            trace: None,
-        }
     }
 }
 
@@ -252,11 +228,10 @@ mod tests {
         assert!(run.apply(Action::Resume, at, at).is_none());
         assert_eq!((run.revision, run.is_changed), (1, false));
         let approved = run.apply(Action::Approve, at, at).unwrap();
-        let event = approved.event();
-        assert_eq!((event.kind, event.status), (EventType::Approved, Status::Approved));
-        assert_eq!((event.actor, event.reason), (Actor::Service, None));
+        assert_eq!((approved.kind, approved.status), (EventType::Approved, Status::Approved));
+        assert_eq!((approved.actor, approved.reason), (Actor::Service, None));
         let paused = run.apply(Action::Pause, at, at).unwrap();
-        assert_eq!(paused.event().status, Status::Paused);
+        assert_eq!(paused.status, Status::Paused);
         assert_eq!((run.revision, run.is_changed), (3, true));
         let decision = Some(NewDecision::Made(None));
         assert_eq!(run.decision, decision, "the reason of the pause is not that of the decision");
@@ -269,7 +244,7 @@ mod tests {
         run.apply(Action::Approve, at, at).unwrap();
         let change = Action::ChangeCategory(Category::Authentication);
         let changed = run.apply(change, at, at).unwrap();
-        assert_eq!(changed.event().category, Category::Authentication);
+        assert_eq!(changed.category, Category::Authentication);
         assert_eq!(run.previous_category, Some(Category::Utility));
         let text = run.changed("{}", at).unwrap().text;
         assert_eq!(text, Some(ChangedText { key: None }));

@@ -1,5 +1,7 @@
 //! What an observation changes in the template of the account, and the events of that.
 
+use std::borrow::Cow;
+
 use galley_domain::{
     id::AccountId,
     rulebook::Category,
@@ -21,12 +23,10 @@ use crate::{
 /// A change of the account's template, with its events.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LocalChange {
-    account: AccountId,
     /// The row.
     pub(crate) changed: ChangedTemplate,
-    /// Who causes it: the service, unless a person accepts what the provider shows.
-    actor: Actor,
-    events: Vec<ObservedEvent>,
+    /// The events, in order. The service causes them, unless a person accepts what the provider shows.
+    pub(crate) events: Vec<NewEvent<'static>>,
     /// The approval that it ends.
     pub(crate) ended: Option<EndedApproval>,
 }
@@ -45,32 +45,7 @@ pub(super) struct Seen {
     pub(super) is_category_unsent: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct ObservedEvent {
-    kind: EventType,
-    state: State,
-    category: Category,
-    reason: Option<String>,
-}
-
 impl LocalChange {
-    /// The events, in order.
-    pub(crate) fn events(&self) -> impl Iterator<Item = NewEvent<'_>> {
-        self.events.iter().map(|event| NewEvent {
-            account: self.account,
-            kind: event.kind,
-            template: self.changed.id,
-            version: event.state.version,
-            at: self.changed.at,
-            emulated_at: None,
-            actor: self.actor,
-            category: event.category,
-            status: event.state.status(),
-            reason: event.reason.as_deref(),
-            trace: None,
-        })
-    }
-
     /// The template as the provider shows it; `None` if nothing changes.
     pub(super) fn followed(
         account: AccountId,
@@ -129,8 +104,9 @@ impl LocalChange {
         if changing.events.is_empty() {
             changing.event(EventType::CategoryChanged, None);
         }
-        let changed = changing.finish(local)?;
-        Some(Self { actor: change.actor, ..changed })
+        let mut accepted = changing.finish(local)?;
+        accepted.events.iter_mut().for_each(|event| event.actor = change.actor);
+        Some(accepted)
     }
 
     /// The template without its approval, which is from the time before the account was connected:
@@ -307,7 +283,7 @@ struct Changing {
     changed: ChangedTemplate,
     /// Who decided on the newest version before.
     decided_by: Option<Actor>,
-    events: Vec<ObservedEvent>,
+    events: Vec<NewEvent<'static>>,
 }
 
 impl Changing {
@@ -328,9 +304,21 @@ impl Changing {
     }
 
     fn event(&mut self, kind: EventType, reason: Option<String>) {
-        let ChangedTemplate { state, category, .. } = self.changed;
         self.changed.revision += 1;
-        self.events.push(ObservedEvent { kind, state, category, reason });
+        let ChangedTemplate { id, state, category, at, .. } = self.changed;
+        self.events.push(NewEvent {
+            account: self.account,
+            kind,
+            template: id,
+            version: state.version,
+            at,
+            emulated_at: None,
+            actor: Actor::Service,
+            category,
+            status: state.status(),
+            reason: reason.map(Cow::Owned),
+            trace: None,
+        });
     }
 
     fn version(&mut self, next: State, remote: &RemoteTemplate, seen: Seen, is_decided: bool) {
@@ -428,10 +416,7 @@ impl Changing {
         if self.events.is_empty() && self.changed.state != local.state {
             self.event(EventType::Drifted, None);
         }
-        let Self { account, changed, events, .. } = self;
-        let actor = Actor::Service;
-        let is_changed = !events.is_empty();
-        let change = LocalChange { account, changed, actor, events, ended: None };
-        is_changed.then_some(change)
+        let Self { changed, events, .. } = self;
+        (!events.is_empty()).then_some(LocalChange { changed, events, ended: None })
     }
 }

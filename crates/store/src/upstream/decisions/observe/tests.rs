@@ -129,7 +129,7 @@ fn the_status_is_that_of_the_provider_and_every_change_has_an_event() {
                 let case = format!("{state:?} {status} {text}: {next:?}");
                 let shown = remote.status.state();
                 assert_eq!(next.state.hold, shown.hold, "{case}");
-                let events = observed.change.as_ref().map_or(0, |it| it.events().count() as u64);
+                let events = observed.change.as_ref().map_or(0, |it| it.events.len() as u64);
                 assert_eq!(next.revision, local.revision + events, "{case}");
                 assert_eq!(
                     events == 0,
@@ -209,7 +209,7 @@ fn drift_is_told_once_and_ends_with_an_equal_content() {
     assert!(first.row.drifted && first.row.version.is_none());
     let told = |observed: &Observed| {
         let change = observed.change.as_ref();
-        change.is_some_and(|it| it.events().any(|it| it.kind == EventType::Drifted))
+        change.is_some_and(|it| it.events.iter().any(|it| it.kind == EventType::Drifted))
     };
     assert!(told(&first));
     let local = after(&local, &first);

@@ -307,7 +307,7 @@ fn the_end_of_a_call_for_a_former_version_tells_nothing_about_the_newest_one() {
             let operation = Operation { state, ..Operation::new(OperationKind::Edit) };
             let ended = crate::StoredOperation { operation, ..properties::queued(version, None) };
             let change = ended.told(account(), &local, time(9))?;
-            change.events().next().map(|event| (event.kind, event.version))
+            change.events.first().map(|event| (event.kind, event.version))
         };
         assert_eq!((told(2), told(3)), (None, Some((kind, 3))));
     }
