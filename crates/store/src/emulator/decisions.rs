@@ -15,7 +15,7 @@ pub(crate) use self::{
         COLUMNS as MESSAGE_COLUMNS, MessageCounter, message, retention_cutoff, sent,
         stored_callback_data,
     },
-    script::{LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, locked_name, name_lock},
+    script::{LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, locked_name, name_lock},
     statuses::{
         EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, latest_due_sends,
     },

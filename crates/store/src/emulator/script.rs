@@ -4,7 +4,12 @@
 use std::collections::HashMap;
 
 use galley_domain::{
-    emulator::{EmulatorKind, actions::Action, rules::ReviewRules},
+    emulator::{
+        EmulatorKind,
+        actions::Action,
+        rules::ReviewRules,
+        script::{self, ScriptStep},
+    },
     id::{AccountId, TemplateId},
     template::{
         Review, Status, Template,
@@ -15,9 +20,7 @@ use jiff::Timestamp;
 
 use super::{
     CLOCK, Setting,
-    decisions::{
-        self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, Script, ScriptRun, clock, name_lock,
-    },
+    decisions::{self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, clock, name_lock},
     set,
 };
 use crate::{
@@ -26,7 +29,7 @@ use crate::{
     engine::{ReadPath, Tx, Value, values},
     events,
     stored_row::{Row, StoredRow as _},
-    template_rows::write_state,
+    template_rows::{ChangedTemplate, write_state},
     templates,
 };
 
@@ -127,19 +130,22 @@ async fn apply_due(
     let mut runs: HashMap<_, _> = stored
         .into_iter()
         .flatten()
-        .map(|stored| (stored.id, (ScriptRun::of(account, &stored), stored)))
+        .map(|stored| {
+            let run = ScriptRun::new(account, ChangedTemplate::of(&stored, at));
+            (stored.id, (run, stored))
+        })
         .collect();
     let mut applied = 0;
     for step in &steps {
         if let Some((run, _)) = runs.get_mut(&step.template)
-            && let Some(event) = run.apply(step.action, step.due_at, at)
+            && let Some(event) = run.apply(step.action, step.due_at)
         {
             events::append(tx, &event)?;
             applied += 1;
         }
     }
     for (run, stored) in runs.values() {
-        write(tx, run, stored.template.content(), at).await?;
+        write(tx, run, stored.template.content()).await?;
     }
     delete_applied(tx, &steps).await?;
     Ok(DueSteps { applied, has_more })
@@ -180,10 +186,10 @@ pub(crate) async fn apply_due_of(
         return Ok(false);
     }
     let Some(stored) = templates::one(tx, account, id).await? else { return Ok(false) };
-    let mut run = ScriptRun::of(account, &stored);
+    let mut run = ScriptRun::new(account, ChangedTemplate::of(&stored, at));
     delete_applied(tx, &steps).await?;
-    apply(tx, &mut run, steps.iter().map(|step| (step.due_at, step.action)), at)?;
-    write(tx, &run, stored.template.content(), at).await?;
+    apply(tx, &mut run, steps.iter().map(|step| (step.due_at, step.action)))?;
+    write(tx, &run, stored.template.content()).await?;
     Ok(run.is_changed)
 }
 
@@ -192,10 +198,9 @@ fn apply(
     tx: &mut Tx<'_>,
     run: &mut ScriptRun,
     actions: impl Iterator<Item = (Timestamp, Action)>,
-    at: Timestamp,
 ) -> Result<(), StoreError> {
     for (emulated_at, action) in actions {
-        if let Some(event) = run.apply(action, emulated_at, at) {
+        if let Some(event) = run.apply(action, emulated_at) {
             events::append(tx, &event)?;
         }
     }
@@ -203,13 +208,8 @@ fn apply(
 }
 
 /// Writes a template after the steps of its script, if they have changed it.
-async fn write(
-    tx: &mut Tx<'_>,
-    run: &ScriptRun,
-    content: &str,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    match run.changed(content, at) {
+async fn write(tx: &mut Tx<'_>, run: &ScriptRun, content: &str) -> Result<(), StoreError> {
+    match run.changed(content) {
         Some(changed) => write_state(tx, &changed).await,
         None => Ok(()),
     }
@@ -220,20 +220,21 @@ async fn start(
     tx: &mut Tx<'_>,
     run: &mut ScriptRun,
     template: &Template,
-    emulation: Emulation,
-    at: Timestamp,
+    Emulation { now, .. }: Emulation,
 ) -> Result<(), StoreError> {
     let account = run.account;
-    let rules = tx.query_one(RULES, &values![account], rules).await?;
-    let script = Script::new(template, &rules.unwrap_or_default(), emulation.now);
-    let now = script.now.into_iter().map(|action| (emulation.now, action));
-    apply(tx, run, now, at)?;
-    write(tx, run, template.content(), at).await?;
+    let rules = tx.query_one(RULES, &values![account], rules).await?.unwrap_or_default();
+    let steps = script::steps(template.name(), template.category(), &rules);
+    let (at_once, later): (Vec<_>, Vec<_>) =
+        steps.into_iter().partition(|step| step.after.is_zero());
+    apply(tx, run, at_once.into_iter().map(|step| (now, step.action)))?;
+    write(tx, run, template.content()).await?;
     let insert = "INSERT INTO script_step (account_id, template_id, due_at, action, argument) \
                   VALUES ($1, $2, $3, $4, $5)";
-    for (due_at, action) in script.later {
+    for ScriptStep { after, action } in later {
+        let due_at = now.checked_add(after).unwrap_or(Timestamp::MAX);
         let (name, argument) = (action.as_str(), action.argument());
-        tx.execute(insert, &values![account, run.id, due_at, name, argument]).await?;
+        tx.execute(insert, &values![account, run.changed.id, due_at, name, argument]).await?;
     }
     Ok(())
 }
@@ -246,8 +247,8 @@ pub(crate) async fn run_first_script(
     state: State,
     emulation: Emulation,
 ) -> Result<CreatedTemplate, StoreError> {
-    let mut run = ScriptRun::of_new(new, id, state);
-    start(tx, &mut run, &new.template, emulation, new.at).await?;
+    let mut run = ScriptRun::new(new.account, ChangedTemplate::of_new(new, id, state));
+    start(tx, &mut run, &new.template, emulation).await?;
     Ok(run.created())
 }
 
@@ -264,8 +265,8 @@ pub(crate) async fn finish_edit(
     // The pause of an earlier version still ends.
     let is_paused = edited.state.hold == Some(Hold::Paused);
     delete_steps(tx, change.id, is_paused.then_some(Action::Resume)).await?;
-    let mut run = ScriptRun::of(change.account, edited);
-    start(tx, &mut run, &edited.template, emulation, change.at).await?;
+    let mut run = ScriptRun::new(change.account, ChangedTemplate::of(edited, change.at));
+    start(tx, &mut run, &edited.template, emulation).await?;
     Ok(ChangeOutcome::done(templates::one(tx, change.account, change.id).await?))
 }
 

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::update_checksum;
 use crate::{
-    Actor, StoreError,
+    Actor, NewTemplate, StoreError, StoredTemplate,
     encoding::{actor_key, text_hash},
     engine::{Tx, values},
 };
@@ -58,6 +58,40 @@ pub(crate) struct ChangedTemplate {
     /// `None` if the text stays as it is.
     pub(crate) text: Option<ChangedText>,
     pub(crate) at: Timestamp,
+}
+
+impl ChangedTemplate {
+    /// The row of a stored template, before what changes at a time.
+    pub(crate) fn of(stored: &StoredTemplate, at: Timestamp) -> Self {
+        Self {
+            id: stored.id,
+            state: stored.state,
+            category: stored.template.category(),
+            previous_category: stored.previous_category,
+            announced_category: stored.announced_category,
+            quality: stored.quality,
+            revision: stored.revision,
+            decision: None,
+            text: None,
+            at,
+        }
+    }
+
+    /// The row of a template that was just created in this state.
+    pub(crate) fn of_new(new: &NewTemplate, id: TemplateId, state: State) -> Self {
+        Self {
+            id,
+            state,
+            category: new.template.category(),
+            previous_category: None,
+            announced_category: None,
+            quality: Quality::Unknown,
+            revision: 1,
+            decision: None,
+            text: None,
+            at: new.at,
+        }
+    }
 }
 
 /// Writes the row of a template after a change by the service.

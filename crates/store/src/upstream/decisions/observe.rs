@@ -116,16 +116,9 @@ impl Import {
             && self.quality == Quality::Unknown
             && self.decision.is_none();
         (!is_plain).then(|| ChangedTemplate {
-            id,
-            state: self.state,
-            category: self.new.template.category(),
-            previous_category: None,
-            announced_category: None,
             quality: self.quality,
-            revision: 1,
             decision: self.decision.clone(),
-            text: None,
-            at: self.new.at,
+            ..ChangedTemplate::of_new(&self.new, id, self.state)
         })
     }
 }

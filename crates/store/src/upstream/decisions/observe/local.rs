@@ -288,18 +288,7 @@ struct Changing {
 
 impl Changing {
     fn new(account: AccountId, local: &StoredTemplate, at: Timestamp) -> Self {
-        let changed = ChangedTemplate {
-            id: local.id,
-            state: local.state,
-            category: local.template.category(),
-            previous_category: local.previous_category,
-            announced_category: local.announced_category,
-            quality: local.quality,
-            revision: local.revision,
-            decision: None,
-            text: None,
-            at,
-        };
+        let changed = ChangedTemplate::of(local, at);
         Self { account, changed, decided_by: local.decided_by, events: Vec::new() }
     }
 
