@@ -8,8 +8,7 @@ use galley_domain::{
     id::WebhookId,
 };
 use galley_store::{
-    DueStatus, DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, StoreError, Webhook,
-    origin,
+    DueStatus, DueStatuses, Fenced, StatusCursor, StatusLease, StoreError, Webhook, origin,
 };
 use jiff::Timestamp;
 
@@ -102,8 +101,8 @@ pub(super) async fn send_paced(
     let recorded = record_during_lease(app, lease_until, record).await;
     webhook_faults::send_followers(app, followers).await;
     match recorded? {
-        RecordStatusesOutcome::Recorded => Ok(outcome.unwrap_or(StatusStepOutcome::Sent(sent))),
-        RecordStatusesOutcome::LeaseLost => Ok(StatusStepOutcome::LeaseLost),
+        Fenced::Done(()) => Ok(outcome.unwrap_or(StatusStepOutcome::Sent(sent))),
+        Fenced::LeaseLost => Ok(StatusStepOutcome::LeaseLost),
     }
 }
 

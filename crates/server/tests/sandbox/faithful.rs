@@ -7,7 +7,7 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use galley_server::{Clock as _, delivery::Secret};
-use galley_store::{AccountLimits, Author, MessageQuery};
+use galley_store::{AccountLimits, Author};
 use serde_json::{Value, json};
 
 use super::emulator::{Emulator, PHONE, SECRET, TOKEN, order};
@@ -98,9 +98,8 @@ async fn a_recipient_reads_metas_text_of_a_code() {
             ]},
         });
         emulator.try_send(&message).await.expect_success();
-        let query = MessageQuery { before: None, limit: 1 };
         let now = emulator.clock.now();
-        let messages = emulator.store.messages(emulator.account, query, now).await.unwrap();
+        let messages = emulator.store.messages(emulator.account, None, 1, now).await.unwrap();
         let texts: Value = serde_json::from_str(&messages[0].texts).unwrap();
         assert_eq!(texts["body"], body);
         assert_eq!(texts["buttons"][0]["code"], "4711", "{texts}");

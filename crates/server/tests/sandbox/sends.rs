@@ -6,14 +6,13 @@ use axum::{
 };
 use galley_domain::template::lifecycle::Trigger;
 use galley_server::Clock as _;
-use galley_store::{Actor, ChangeOutcome, MessageQuery, StoredMessage, TemplateChange};
+use galley_store::{Actor, ChangeOutcome, StoredMessage, TemplateChange};
 use serde_json::{Value, json};
 
 use super::emulator::{Emulator, NORMAL, PHONE, TOKEN, message, order};
 
 async fn kept(emulator: &Emulator) -> Vec<StoredMessage> {
-    let query = MessageQuery { before: None, limit: 100 };
-    emulator.store.messages(emulator.account, query, emulator.clock.now()).await.unwrap()
+    emulator.store.messages(emulator.account, None, 100, emulator.clock.now()).await.unwrap()
 }
 
 /// The error of a refused message: its code, and the code and pointer of each violation.

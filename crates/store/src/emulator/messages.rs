@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::decisions::{MESSAGE_COLUMNS, message, retention_cutoff};
 use crate::{
-    MessageQuery, NewMessage, ReadKind, Store, StoreError, StoredMessage,
+    NewMessage, ReadKind, Store, StoreError, StoredMessage,
     engine::{self, Engine, Read, ReadPath, Tx, Value, Write, values},
     stored_row::StoredRow as _,
 };
@@ -19,11 +19,13 @@ impl Store {
         self.with_faults_of("add_message", self.engine.add_message(new)).await
     }
 
-    /// A page of the messages that are kept, newest first.
+    /// At most `limit` of the messages that are kept, newest first; with `before`, only those before this
+    /// number.
     pub async fn messages(
         &self,
         account: AccountId,
-        MessageQuery { before, limit }: MessageQuery,
+        before: Option<u64>,
+        limit: usize,
         at: Timestamp,
     ) -> Result<Vec<StoredMessage>, StoreError> {
         let select = format!(

@@ -10,8 +10,7 @@ use super::{
     lock,
 };
 use crate::{
-    DueStatuses, RecordStatusesOutcome, StatusCursor, StatusLease, Store, StoreError, Webhook,
-    WebhookKey,
+    DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, Webhook, WebhookKey,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -68,7 +67,7 @@ impl Store {
         endpoint: WebhookId,
         lease_until: Timestamp,
         through: StatusCursor,
-    ) -> Result<RecordStatusesOutcome, StoreError> {
+    ) -> Result<Fenced<()>, StoreError> {
         let input = (endpoint, lease_until, through);
         self.write("record_statuses", input, |&(endpoint, lease_until, through), tx| {
             Box::pin(record(tx, endpoint, lease_until, through))
@@ -203,13 +202,13 @@ async fn record(
     id: WebhookId,
     lease_until: Timestamp,
     through: StatusCursor,
-) -> Result<RecordStatusesOutcome, StoreError> {
+) -> Result<Fenced<()>, StoreError> {
     let [sent, delivered, read] = through.numbers();
     let update = "UPDATE status_cursor SET sent = $3, delivered = $4, read = $5, \
                   leased_until = NULL WHERE webhook_id = $1 AND leased_until = $2";
     let values = values![key(id.get()), lease_until, sent, delivered, read];
     Ok(match tx.execute(update, &values).await? {
-        0 => RecordStatusesOutcome::LeaseLost,
-        _ => RecordStatusesOutcome::Recorded,
+        0 => Fenced::LeaseLost,
+        _ => Fenced::Done(()),
     })
 }

@@ -138,15 +138,6 @@ pub struct SentTemplate {
     pub is_deleted: bool,
 }
 
-/// A query for messages of an account, newest first.
-#[derive(Clone, Copy, Debug)]
-pub struct MessageQuery {
-    /// Only messages before this number.
-    pub before: Option<u64>,
-    /// The maximum number of messages.
-    pub limit: usize,
-}
-
 /// Up to which message an endpoint has got each status, by the position of the status in the
 /// [timeline](galley_domain::emulator::messages::timeline) of a message.
 ///
@@ -202,13 +193,4 @@ pub struct DueStatus {
     pub callback_data: Option<String>,
     /// The cursor of the endpoint once this status was sent.
     pub cursor: StatusCursor,
-}
-
-/// The result of [`record_statuses`](crate::Store::record_statuses).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordStatusesOutcome {
-    /// The statuses were recorded.
-    Recorded,
-    /// The lease ended and another worker may have it, or the endpoint is gone.
-    LeaseLost,
 }

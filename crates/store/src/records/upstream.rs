@@ -318,7 +318,7 @@ pub enum LeaseState {
 pub enum Fenced<T> {
     /// It was made.
     Done(T),
-    /// Another worker has the lease, or the account is no longer connected. Nothing changed.
+    /// Another worker may have the lease, or what was leased is gone. Nothing changed.
     LeaseLost,
 }
 

@@ -14,7 +14,7 @@ use galley_domain::{
 };
 use galley_store::{
     Author, ChangeClockOutcome, CreateAccountOutcome, CreateFaultOutcome, DeleteAccountOutcome,
-    DueSteps, DueWork, EmulatedApp, MessageQuery, NewAccount, NewMessage, NewTemplate, NewUpload,
+    DueSteps, DueWork, EmulatedApp, NewAccount, NewMessage, NewTemplate, NewUpload,
     SetReviewOutcome, StoredSecret, StoredTemplate, TemplateChange,
 };
 use galley_test_macros::on_both_databases;
@@ -91,8 +91,6 @@ pub(crate) fn message(account: AccountId, at: i64) -> NewMessage {
 
 const TRUNCATE: &str = r#"{"call":"send","kind":"truncate","times":1}"#;
 
-pub(crate) const ALL_MESSAGES: MessageQuery = MessageQuery { before: None, limit: 1_000 };
-
 #[on_both_databases]
 async fn an_emulator_account_keeps_its_kind_and_its_review(store: &Shared) {
     let by = Author::operator(noon(1));
@@ -155,7 +153,7 @@ async fn an_account_that_is_not_an_emulator_has_nothing_of_it(store: &Shared) {
     assert_eq!(created.await.unwrap(), CreateFaultOutcome::NotAnEmulator);
     assert_eq!(store.decide_fault(id, Call::Send, Some("a")).await.unwrap(), None);
     assert_eq!(store.add_message(message(id, 0)).await.unwrap(), None);
-    assert_eq!(store.messages(id, ALL_MESSAGES, noon(0)).await.unwrap(), []);
+    assert_eq!(store.messages(id, None, 1_000, noon(0)).await.unwrap(), []);
     assert_eq!(store.apply_due_steps(id, noon(0)).await.unwrap(), DueSteps::default());
 }
 
@@ -200,10 +198,10 @@ async fn deleting_an_emulator_account_deletes_what_only_it_has(store: &Shared) {
     assert_eq!(store.emulated_app(mine).await.unwrap(), EmulatedApp::default());
     assert_eq!(store.faults(mine).await.unwrap(), []);
     assert_eq!(store.add_message(message(mine, 3)).await.unwrap(), None);
-    assert_eq!(store.messages(mine, ALL_MESSAGES, noon(3)).await.unwrap(), []);
+    assert_eq!(store.messages(mine, None, 1_000, noon(3)).await.unwrap(), []);
     assert_eq!(store.review_rules(other).await.unwrap(), set);
     assert_eq!(store.faults(other).await.unwrap().len(), 1);
-    assert_eq!(store.messages(other, ALL_MESSAGES, noon(3)).await.unwrap().len(), 1);
+    assert_eq!(store.messages(other, None, 1_000, noon(3)).await.unwrap().len(), 1);
     let due = store.accounts_with_due_steps(noon(2 * HOUR)).await.unwrap();
     assert_eq!(due, DueWork { now: vec![other], next_at: None });
 }

@@ -8,8 +8,8 @@ use galley_domain::{
     webhook::Format,
 };
 use galley_store::{
-    Author, DeliveryLease, DueStatus, NewMessage, NewWebhook, RecordStatusesOutcome,
-    RetentionCursor, StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
+    Author, DeliveryLease, DueStatus, Fenced, NewMessage, NewWebhook, RetentionCursor,
+    StatusCursor, StatusLease, Webhook, WebhookChange, WebhookKey,
 };
 use galley_test_macros::on_both_databases;
 use jiff::Timestamp;
@@ -50,7 +50,7 @@ async fn receive(store: &Shared, id: WebhookId, at: i64) -> (Vec<String>, Option
                 lines.extend(due.statuses.iter().map(line));
                 let through = due.statuses.last().unwrap().cursor;
                 let recorded = store.record_statuses(id, noon(at + MINUTE), through).await.unwrap();
-                assert_eq!(recorded, RecordStatusesOutcome::Recorded);
+                assert_eq!(recorded, Fenced::Done(()));
             }
             StatusLease::NothingDue(next) => return (lines, next),
         }
@@ -83,7 +83,7 @@ async fn statuses_are_sent_in_the_order_of_their_times(store: &Shared) {
     let through = due.statuses[0].cursor;
     assert_eq!(through, StatusCursor { sent: 1, delivered: 0, read: 0 });
     let record = store.record_statuses(id, noon(SECOND + MINUTE), through).await.unwrap();
-    assert_eq!(record, RecordStatusesOutcome::Recorded);
+    assert_eq!(record, Fenced::Done(()));
     let (lines, next) = receive(store, id, SECOND).await;
     assert_eq!(lines, ["1s 1 delivered", "1s 2 sent"]);
     assert_eq!(next, Some(noon(2 * SECOND)));
@@ -139,9 +139,9 @@ async fn a_lease_on_statuses_is_exclusive_until_it_ends(store: &Shared) {
     assert_eq!(second.statuses, first.statuses);
     let through = first.statuses[0].cursor;
     let record = |until| store.record_statuses(id, noon(until), through);
-    assert_eq!(record(MINUTE).await.unwrap(), RecordStatusesOutcome::LeaseLost);
-    assert_eq!(record(2 * MINUTE).await.unwrap(), RecordStatusesOutcome::Recorded);
-    assert_eq!(record(2 * MINUTE).await.unwrap(), RecordStatusesOutcome::LeaseLost);
+    assert_eq!(record(MINUTE).await.unwrap(), Fenced::LeaseLost);
+    assert_eq!(record(2 * MINUTE).await.unwrap(), Fenced::Done(()));
+    assert_eq!(record(2 * MINUTE).await.unwrap(), Fenced::LeaseLost);
 }
 
 #[on_both_databases]
@@ -214,7 +214,7 @@ async fn the_statuses_of_a_deleted_endpoint_are_not_recorded(store: &Shared) {
     assert!(store.delete_webhook(mine, id, Author::operator(noon(1))).await.unwrap());
     let through = due.statuses[0].cursor;
     let recorded = store.record_statuses(id, noon(MINUTE), through).await.unwrap();
-    assert_eq!(recorded, RecordStatusesOutcome::LeaseLost);
+    assert_eq!(recorded, Fenced::LeaseLost);
     assert_eq!(lease(store, id, 9, 1).await, StatusLease::NothingDue(None));
     assert_eq!(with_work(store, DAY).await, []);
 }
@@ -258,7 +258,7 @@ async fn an_endpoint_that_is_enabled_gets_no_statuses_of_earlier_messages(store:
     }
     let through = due.statuses[0].cursor;
     let recorded = store.record_statuses(again, noon(MINUTE), through).await.unwrap();
-    assert_eq!(recorded, RecordStatusesOutcome::LeaseLost, "a request before does not count");
+    assert_eq!(recorded, Fenced::LeaseLost, "a request before does not count");
     for id in [again, late] {
         assert_eq!(receive(store, id, 10 * SECOND).await, (Vec::new(), None));
     }
@@ -286,7 +286,8 @@ pub(crate) async fn assert_later_messages_are_not_read(
     let StatusLease::Due(due) = lease(store, id, 9, 20_500).await else { panic!("one is due") };
     assert_eq!(due.statuses.iter().map(line).collect::<Vec<_>>(), ["20s 2 delivered"]);
     let through = due.statuses[0].cursor;
-    store.record_statuses(id, noon(20_500 + MINUTE), through).await.unwrap();
+    let recorded = store.record_statuses(id, noon(20_500 + MINUTE), through).await.unwrap();
+    assert_eq!(recorded, Fenced::Done(()));
     let next = lease(store, id, 9, 20_600).await;
     assert_eq!(next, StatusLease::NothingDue(Some(noon(21_000))), "3 and 4 are delivered then");
 }
@@ -310,7 +311,7 @@ pub(crate) async fn assert_two_handles_send_each_status_once_in_order(stores: [S
                         let through = due.statuses.last().unwrap().cursor;
                         let until = noon(2 * MINUTE);
                         let recorded = store.record_statuses(id, until, through).await.unwrap();
-                        assert_eq!(recorded, RecordStatusesOutcome::Recorded);
+                        assert_eq!(recorded, Fenced::Done(()));
                     }
                     StatusLease::NothingDue(None) => break,
                     StatusLease::NothingDue(Some(_)) => tokio::task::yield_now().await,

@@ -407,7 +407,7 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
             counts.push((what, proxy.take()));
             let StatusLease::Due(due) = lease else { panic!("{lease:?}") };
             let through = due.statuses[0].cursor;
-            store.record_statuses(id, noon(10), through).await.unwrap();
+            fenced(store.record_statuses(id, noon(10), through).await.unwrap());
             counts.push(("record statuses", proxy.take()));
             advance(&store, mine, HOUR, 9).await;
             proxy.take();

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::id::TemplateId;
-use galley_store::MessageQuery;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -80,9 +79,8 @@ async fn count(
     let mut sends = HashMap::new();
     let mut before = None;
     loop {
-        let query = MessageQuery { before, limit: PAGE_ITEMS };
         let at = app.clock().now();
-        let messages = app.store().messages(caller.account.id, query, at).await?;
+        let messages = app.store().messages(caller.account.id, before, PAGE_ITEMS, at).await?;
         for message in messages.iter().filter(|it| (start..end).contains(&it.sent_at)) {
             *sends.entry(message.template).or_default() += 1;
         }

@@ -2,7 +2,6 @@
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use galley_domain::document::MAX_SAFE_INTEGER;
-use galley_store::MessageQuery;
 
 use super::EmulatorCaller;
 use crate::{
@@ -26,8 +25,8 @@ pub(super) async fn list(
     })?;
     let limit = parameters.limit()?;
     // One more than the page, to know whether another page follows.
-    let query = MessageQuery { before, limit: limit + 1 };
-    let mut messages = app.store().messages(caller.account, query, app.clock().now()).await?;
+    let at = app.clock().now();
+    let mut messages = app.store().messages(caller.account, before, limit + 1, at).await?;
     let has_more = messages.len() > limit;
     messages.truncate(limit);
     let last = messages.last().filter(|_| has_more);
