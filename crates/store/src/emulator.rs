@@ -1,9 +1,8 @@
-//! Emulator accounts: their virtual clocks, review scripts, faults and sandbox messages. For any other
-//! account these methods find nothing and change nothing. Their parameter `at` is always real time.
+//! Emulator accounts: their virtual clocks, apps, review scripts, faults and sandbox messages. For any
+//! other account these methods find nothing and change nothing. Their parameter `at` is always real time.
 //!
 //! A body locks a clock after the account, if it locks both.
 
-mod app;
 mod decisions;
 mod faults;
 mod messages;
@@ -16,7 +15,7 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use self::decisions::clock;
+use self::decisions::{app, clock};
 pub use self::script::MAX_STEPS_PER_TRANSACTION;
 pub(crate) use self::{
     decisions::{Emulation, MessageCounter, sent, stored_callback_data},
@@ -26,7 +25,7 @@ pub(crate) use self::{
     },
 };
 use crate::{
-    ChangeClockOutcome, DueWork, Store, StoreError,
+    ChangeClockOutcome, DueWork, EmulatedApp, Store, StoreError, StoredSecret,
     engine::{Dialect, ReadPath, Tx, Value, values},
     stored_row::StoredRow as _,
 };
@@ -73,6 +72,39 @@ impl Store {
         });
         Ok(DueWork::at(at, work.await?))
     }
+
+    /// The app of an emulator account, to which clients subscribe.
+    pub async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError> {
+        let (method, path) = ("emulated_app", ReadPath::Point);
+        let select = "SELECT secret, callback_override FROM emulated_app WHERE account_id = $1";
+        let found = self.read_one(method, path, select, values![account], app).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Sets the secret that signs the webhooks of the app; `false` if the account is not an emulator.
+    pub async fn set_app_secret(
+        &self,
+        account: AccountId,
+        secret: StoredSecret,
+    ) -> Result<bool, StoreError> {
+        self.write("set_app_secret", (account, secret), |(account, secret), tx| {
+            Box::pin(set(tx, *account, "emulated_app", "secret", secret.into()))
+        })
+        .await
+    }
+
+    /// Sets the address with which a client wants to override the callback of the app; `false` if
+    /// the account is not an emulator.
+    pub async fn set_callback_override(
+        &self,
+        account: AccountId,
+        url: Option<String>,
+    ) -> Result<bool, StoreError> {
+        self.write("set_callback_override", (account, url), |(account, url), tx| {
+            Box::pin(set(tx, *account, "emulated_app", "callback_override", url.as_deref().into()))
+        })
+        .await
+    }
 }
 
 /// What a statement ends with that locks a clock, or a row like it.
@@ -99,18 +131,13 @@ async fn change_clock(
     Ok(ChangeClockOutcome::Changed(after))
 }
 
-/// A column of the row that an emulator account has in a table of settings.
-#[derive(Clone, Copy)]
-struct Setting {
-    table: &'static str,
-    column: &'static str,
-}
-
-/// Sets a setting; `false` if the account is not an emulator.
+/// Sets a column of the row that an emulator account has in a table of settings; `false` if the account
+/// is not an emulator.
 async fn set(
     tx: &mut Tx<'_>,
     account: AccountId,
-    Setting { table, column }: Setting,
+    table: &str,
+    column: &str,
     value: Value<'_>,
 ) -> Result<bool, StoreError> {
     let upsert = format!(

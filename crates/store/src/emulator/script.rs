@@ -19,7 +19,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::{
-    CLOCK, Setting,
+    CLOCK,
     decisions::{self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, clock, name_lock},
     set,
 };
@@ -37,8 +37,6 @@ use crate::{
 pub const MAX_STEPS_PER_TRANSACTION: usize = 100;
 
 const RULES: &str = "SELECT document FROM review_rules WHERE account_id = $1";
-
-const DOCUMENT: Setting = Setting { table: "review_rules", column: "document" };
 
 const STEPS: &str = "SELECT id, template_id, due_at, action, argument FROM script_step";
 
@@ -58,7 +56,7 @@ impl Store {
         rules: ReviewRules,
     ) -> Result<bool, StoreError> {
         self.write("set_review_rules", (account, rules), |(account, rules), tx| {
-            Box::pin(set(tx, *account, DOCUMENT, rules.as_json().into()))
+            Box::pin(set(tx, *account, "review_rules", "document", rules.as_json().into()))
         })
         .await
     }
