@@ -47,7 +47,19 @@ impl Store {
         at: Timestamp,
     ) -> Result<ChangeClockOutcome, StoreError> {
         self.write("change_clock", (account, change, at), |&(account, change, at), tx| {
-            Box::pin(change_clock(tx, account, change, at))
+            Box::pin(async move {
+                let select = format!("{CLOCK}{}", lock(tx.dialect()));
+                let Some(before) = tx.query_one(&select, &values![account], clock).await? else {
+                    return Ok(ChangeClockOutcome::NotAnEmulator);
+                };
+                let after = match before.changed(change, at) {
+                    Ok(after) => after,
+                    Err(refusal) => return Ok(ChangeClockOutcome::Refused(refusal)),
+                };
+                let update = "UPDATE emulator_clock SET at = $2, since = $3 WHERE account_id = $1";
+                tx.defer(update, &values![account, after.at, after.since])?;
+                Ok(ChangeClockOutcome::Changed(after))
+            })
         })
         .await
     }
@@ -110,25 +122,6 @@ impl Store {
 /// What a statement ends with that locks a clock, or a row like it.
 const fn lock(dialect: Dialect) -> &'static str {
     dialect.either("", " FOR NO KEY UPDATE")
-}
-
-async fn change_clock(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    change: ClockChange,
-    at: Timestamp,
-) -> Result<ChangeClockOutcome, StoreError> {
-    let select = format!("{CLOCK}{}", lock(tx.dialect()));
-    let Some(before) = tx.query_one(&select, &values![account], clock).await? else {
-        return Ok(ChangeClockOutcome::NotAnEmulator);
-    };
-    let after = match before.changed(change, at) {
-        Ok(after) => after,
-        Err(refusal) => return Ok(ChangeClockOutcome::Refused(refusal)),
-    };
-    let update = "UPDATE emulator_clock SET at = $2, since = $3 WHERE account_id = $1";
-    tx.defer(update, &values![account, after.at, after.since])?;
-    Ok(ChangeClockOutcome::Changed(after))
 }
 
 /// Sets a column of the row that an emulator account has in a table of settings; `false` if the account

@@ -29,8 +29,39 @@ impl Store {
         fault: Fault,
         at: Timestamp,
     ) -> Result<CreateFaultOutcome, StoreError> {
-        self.write("create_fault", (account, fault, at), |(account, fault, at), tx| {
-            Box::pin(create(tx, *account, fault, *at))
+        self.write("create_fault", (account, fault, at), |&(account, ref fault, at), tx| {
+            Box::pin(async move {
+                let Some(last) = lock_clock(tx, account).await? else {
+                    return Ok(CreateFaultOutcome::NotAnEmulator);
+                };
+                let number = last + 1;
+                let count = "SELECT count(*) AS count FROM fault WHERE account_id = $1";
+                let count =
+                    tx.query_one(count, &values![account], |row| row.number("count")).await?;
+                // Makes room for another fault, if one is spent.
+                let delete = "DELETE FROM fault WHERE account_id = $1 AND number = \
+                              (SELECT min(number) FROM fault WHERE account_id = $1 AND spent)";
+                if count >= Some(MAX_FAULTS as u64)
+                    && tx.execute(delete, &values![account]).await? == 0
+                {
+                    return Ok(CreateFaultOutcome::TooMany);
+                }
+                let update = "UPDATE emulator_clock SET last_fault = $2 WHERE account_id = $1";
+                tx.defer(update, &values![account, number])?;
+                let insert = "INSERT INTO fault (account_id, number, call, document, matched, \
+                              spent, created_at) VALUES ($1, $2, $3, $4, 0, false, $5)";
+                tx.defer(
+                    insert,
+                    &values![account, number, fault.call.as_str(), fault.as_json(), at],
+                )?;
+                let counted = CountedFault { fault: fault.clone(), matched: 0 };
+                let created_at = Timestamp::from_millisecond(millis(at)).unwrap_or(at);
+                Ok(CreateFaultOutcome::Created(Box::new(StoredFault {
+                    number,
+                    counted,
+                    created_at,
+                })))
+            })
         })
         .await
     }
@@ -49,7 +80,14 @@ impl Store {
         number: Option<u64>,
     ) -> Result<usize, StoreError> {
         self.write("delete_faults", (account, number), |&(account, number), tx| {
-            Box::pin(delete(tx, account, number))
+            Box::pin(async move {
+                lock_clock(tx, account).await?;
+                let delete = "DELETE FROM fault WHERE account_id = $1 AND \
+                              (CAST($2 AS bigint) IS NULL OR number = $2)";
+                let deleted =
+                    tx.execute(delete, &values![account, number.map(Value::bound)]).await?;
+                Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
+            })
         })
         .await
     }
@@ -68,8 +106,24 @@ impl Store {
             return Ok(None);
         }
         let input = (account, call, name.map(str::to_owned));
-        self.write("count_struck_call", input, |(account, call, name), tx| {
-            Box::pin(decide(tx, *account, *call, name.as_deref()))
+        self.write("count_struck_call", input, |&(account, call, ref name), tx| {
+            Box::pin(async move {
+                lock_clock(tx, account).await?;
+                let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
+                let FaultDecision { effect, counted } =
+                    decisions::decide(stored, call, name.as_deref());
+                if counted.is_empty() {
+                    // A commit would wait for the disk, although nothing has changed.
+                    return Ok(tx.refuse(effect));
+                }
+                for fault in &counted {
+                    let update = "UPDATE fault SET matched = $3, spent = $4 \
+                                  WHERE account_id = $1 AND number = $2";
+                    let matched = fault.counted.matched;
+                    tx.defer(update, &values![account, fault.number, matched, fault.is_spent()])?;
+                }
+                Ok(effect)
+            })
         })
         .await
     }
@@ -83,67 +137,4 @@ async fn lock_clock(tx: &mut Tx<'_>, account: AccountId) -> Result<Option<u64>, 
         lock(tx.dialect())
     );
     tx.query_one(&select, &values![account], |row| row.number("last_fault")).await
-}
-
-async fn create(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    fault: &Fault,
-    at: Timestamp,
-) -> Result<CreateFaultOutcome, StoreError> {
-    let Some(last) = lock_clock(tx, account).await? else {
-        return Ok(CreateFaultOutcome::NotAnEmulator);
-    };
-    let number = last + 1;
-    let count = "SELECT count(*) AS count FROM fault WHERE account_id = $1";
-    let count = tx.query_one(count, &values![account], |row| row.number("count")).await?;
-    // Makes room for another fault, if one is spent.
-    let delete = "DELETE FROM fault WHERE account_id = $1 AND number = \
-                  (SELECT min(number) FROM fault WHERE account_id = $1 AND spent)";
-    if count >= Some(MAX_FAULTS as u64) && tx.execute(delete, &values![account]).await? == 0 {
-        return Ok(CreateFaultOutcome::TooMany);
-    }
-    let update = "UPDATE emulator_clock SET last_fault = $2 WHERE account_id = $1";
-    tx.defer(update, &values![account, number])?;
-    let insert = "INSERT INTO fault (account_id, number, call, document, matched, spent, \
-                  created_at) VALUES ($1, $2, $3, $4, 0, false, $5)";
-    tx.defer(insert, &values![account, number, fault.call.as_str(), fault.as_json(), at])?;
-    let counted = CountedFault { fault: fault.clone(), matched: 0 };
-    let created_at = Timestamp::from_millisecond(millis(at)).unwrap_or(at);
-    Ok(CreateFaultOutcome::Created(Box::new(StoredFault { number, counted, created_at })))
-}
-
-async fn delete(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    number: Option<u64>,
-) -> Result<usize, StoreError> {
-    lock_clock(tx, account).await?;
-    let delete = "DELETE FROM fault WHERE account_id = $1 AND \
-                  (CAST($2 AS bigint) IS NULL OR number = $2)";
-    let deleted = tx.execute(delete, &values![account, number.map(Value::bound)]).await?;
-    Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
-}
-
-/// Decides which fault strikes a call, and stores that the faults have counted it.
-async fn decide(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    call: Call,
-    name: Option<&str>,
-) -> Result<Option<FaultEffect>, StoreError> {
-    lock_clock(tx, account).await?;
-    let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
-    let FaultDecision { effect, counted } = decisions::decide(stored, call, name);
-    if counted.is_empty() {
-        // A commit would wait for the disk, although nothing has changed.
-        return Ok(tx.refuse(effect));
-    }
-    for fault in &counted {
-        let update =
-            "UPDATE fault SET matched = $3, spent = $4 WHERE account_id = $1 AND number = $2";
-        let matched = fault.counted.matched;
-        tx.defer(update, &values![account, fault.number, matched, fault.is_spent()])?;
-    }
-    Ok(effect)
 }

@@ -57,8 +57,11 @@ impl Store {
         at: Timestamp,
         lease_until: Timestamp,
     ) -> Result<StatusLease, StoreError> {
-        let wanted = WantedLease { endpoint, limit, at, until: lease_until };
-        self.write("lease_statuses", wanted, |wanted, tx| Box::pin(lease(tx, wanted))).await
+        let input = (endpoint, limit, at, lease_until);
+        self.write("lease_statuses", input, |&(endpoint, limit, at, lease_until), tx| {
+            Box::pin(lease(tx, endpoint, limit, at, lease_until))
+        })
+        .await
     }
 
     /// Records that all leased statuses up to these were sent, and ends the lease.
@@ -70,22 +73,28 @@ impl Store {
     ) -> Result<Fenced<()>, StoreError> {
         let input = (endpoint, lease_until, through);
         self.write("record_statuses", input, |&(endpoint, lease_until, through), tx| {
-            Box::pin(record(tx, endpoint, lease_until, through))
+            Box::pin(async move {
+                let [sent, delivered, read] = through.numbers();
+                let update = "UPDATE status_cursor SET sent = $3, delivered = $4, read = $5, \
+                              leased_until = NULL WHERE webhook_id = $1 AND leased_until = $2";
+                let values = values![key(endpoint.get()), lease_until, sent, delivered, read];
+                Ok(match tx.execute(update, &values).await? {
+                    0 => Fenced::LeaseLost,
+                    _ => Fenced::Done(()),
+                })
+            })
         })
         .await
     }
 }
 
-/// The lease that a worker wants at a time.
-struct WantedLease {
+async fn lease(
+    tx: &mut Tx<'_>,
     endpoint: WebhookId,
     limit: usize,
     at: Timestamp,
-    until: Timestamp,
-}
-
-async fn lease(tx: &mut Tx<'_>, wanted: &WantedLease) -> Result<StatusLease, StoreError> {
-    let WantedLease { endpoint, limit, at, until } = *wanted;
+    lease_until: Timestamp,
+) -> Result<StatusLease, StoreError> {
     // Deliveries to the endpoint go on meanwhile; only its deletion waits.
     let Some(webhook) = webhooks::kept(tx, endpoint).await? else {
         return Ok(nothing_due(tx, None));
@@ -134,7 +143,7 @@ async fn lease(tx: &mut Tx<'_>, wanted: &WantedLease) -> Result<StatusLease, Sto
         return Ok(next.nothing_due(clock, at));
     }
     let update = "UPDATE status_cursor SET leased_until = $2 WHERE webhook_id = $1";
-    tx.defer(update, &values![key(endpoint.get()), until])?;
+    tx.defer(update, &values![key(endpoint.get()), lease_until])?;
     Ok(StatusLease::Due(Box::new(DueStatuses { webhook, statuses: next.statuses })))
 }
 
@@ -195,20 +204,4 @@ async fn lock_cursor(
     let values = values![id, webhook.account, webhook.created_at];
     let inserted = tx.query_one(insert, &values, LockedCursor::read).await?;
     Ok(inserted.map(|inserted| LockedCursor { is_new: true, ..inserted }))
-}
-
-async fn record(
-    tx: &mut Tx<'_>,
-    id: WebhookId,
-    lease_until: Timestamp,
-    through: StatusCursor,
-) -> Result<Fenced<()>, StoreError> {
-    let [sent, delivered, read] = through.numbers();
-    let update = "UPDATE status_cursor SET sent = $3, delivered = $4, read = $5, \
-                  leased_until = NULL WHERE webhook_id = $1 AND leased_until = $2";
-    let values = values![key(id.get()), lease_until, sent, delivered, read];
-    Ok(match tx.execute(update, &values).await? {
-        0 => Fenced::LeaseLost,
-        _ => Fenced::Done(()),
-    })
 }

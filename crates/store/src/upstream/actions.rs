@@ -13,13 +13,62 @@ use super::decisions::{
 };
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, StoreError, StoredOperation,
-    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, Store,
+    StoreError, StoredOperation, StoredTemplate, TemplateChange, UpstreamAction,
+    UpstreamActionOutcome,
     decisions::audit::AuditedChange,
     engine::{Tx, values},
     template_rows::{accepted_edit, write_edit},
     templates, uploads,
 };
+
+impl Store {
+    /// Does what a person asks for a template, and records it. A queued operation supersedes the earlier
+    /// ones, except those whose call has begun. One about the archive and one about a version leave each
+    /// other.
+    pub async fn act_upstream(
+        &self,
+        change: TemplateChange,
+        action: UpstreamAction,
+    ) -> Result<UpstreamActionOutcome, StoreError> {
+        self.write("act_upstream", (change, action), |&(ref change, action), tx| {
+            Box::pin(async move {
+                let outcome = apply(tx, change, action).await?;
+                // Any other outcome is a refusal: the audit feed records each change.
+                let Some(audited) = outcome.audited(action) else {
+                    return Ok(tx.refuse(outcome));
+                };
+                let by = Author { actor: change.actor, at: change.at };
+                tx.audit(change.account, audited, by)?;
+                Ok(outcome)
+            })
+        })
+        .await
+    }
+
+    /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
+    /// call has begun; returns how many. A person adopts what the provider has instead.
+    pub async fn abandon_operations(
+        &self,
+        account: AccountId,
+        template: TemplateId,
+        by: Author,
+    ) -> Result<u64, StoreError> {
+        let input = (account, template, by);
+        self.write("abandon_operations", input, |&(account, template, by), tx| {
+            Box::pin(async move {
+                if !tx.lock(account).await? || !is_connected(tx, account).await? {
+                    return Ok(0);
+                }
+                let (kind, details) =
+                    (AuditKind::TemplateUpstreamAction, json!({"action": "adopt"}));
+                tx.audit(account, AuditedChange::new(kind, template, details), by)?;
+                operations::supersede(tx, account, template, OperationKind::Delete, by.at).await
+            })
+        })
+        .await
+    }
+}
 
 /// Whether an account is connected.
 async fn is_connected(tx: &mut Tx<'_>, account: AccountId) -> Result<bool, StoreError> {
@@ -73,35 +122,6 @@ pub(crate) async fn queue_deletion(
     } else {
         operations::supersede(tx, account, template, kind, at).await.map(drop)
     }
-}
-
-/// Does what a person asks for a template, and records it.
-pub(super) async fn act(
-    tx: &mut Tx<'_>,
-    change: &TemplateChange,
-    action: UpstreamAction,
-) -> Result<UpstreamActionOutcome, StoreError> {
-    let outcome = apply(tx, change, action).await?;
-    // Any other outcome is a refusal: the audit feed records each change.
-    let Some(audited) = outcome.audited(action) else { return Ok(tx.refuse(outcome)) };
-    let by = Author { actor: change.actor, at: change.at };
-    tx.audit(change.account, audited, by)?;
-    Ok(outcome)
-}
-
-/// Ends the operations of a template, because a person adopts what the provider has.
-pub(super) async fn abandon(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    template: TemplateId,
-    by: Author,
-) -> Result<u64, StoreError> {
-    if !tx.lock(account).await? || !is_connected(tx, account).await? {
-        return Ok(0);
-    }
-    let (kind, details) = (AuditKind::TemplateUpstreamAction, json!({"action": "adopt"}));
-    tx.audit(account, AuditedChange::new(kind, template, details), by)?;
-    operations::supersede(tx, account, template, OperationKind::Delete, by.at).await
 }
 
 /// Does what a person asks for a template. What it writes before a refusal is undone.

@@ -32,7 +32,17 @@ impl Store {
         by: Author,
     ) -> Result<bool, StoreError> {
         self.write("disconnect_upstream", (account, by), |&(account, by), tx| {
-            Box::pin(disconnect(tx, account, by))
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                tx.lock(account).await?;
+                let Some(before) = one(tx, account).await? else { return Ok(false) };
+                delete_account(tx, account).await?;
+                let (kind, details) =
+                    (AuditKind::UpstreamDisconnected, json!({"waba": before.waba}));
+                tx.audit(account, AuditedChange::new(kind, account, details), by)?;
+                tx.credentials_changed().await?;
+                Ok(true)
+            })
         })
         .await
     }
@@ -142,17 +152,6 @@ async fn connect(tx: &mut Tx<'_>, new: &NewConnection) -> Result<ConnectOutcome,
     // Cached accounts have another review now.
     tx.credentials_changed().await?;
     Ok(ConnectOutcome::Connected)
-}
-
-async fn disconnect(tx: &mut Tx<'_>, account: AccountId, by: Author) -> Result<bool, StoreError> {
-    tx.lock_credentials().await?;
-    tx.lock(account).await?;
-    let Some(before) = one(tx, account).await? else { return Ok(false) };
-    delete_account(tx, account).await?;
-    let details = json!({"waba": before.waba});
-    tx.audit(account, AuditedChange::new(AuditKind::UpstreamDisconnected, account, details), by)?;
-    tx.credentials_changed().await?;
-    Ok(true)
 }
 
 /// Deletes what only a connected account has.

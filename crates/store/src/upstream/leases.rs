@@ -21,11 +21,30 @@ impl Store {
         at: Timestamp,
         until: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
-        let lease = self
-            .write("lease_connection", (account, at, until), |&(account, at, until), tx| {
-                Box::pin(take(tx, account, at, until))
+        let input = (account, at, until);
+        let leasing = self.write("lease_connection", input, |&(account, at, until), tx| {
+            Box::pin(async move {
+                let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
+                let found = tx.query_one(&statement, &values![account], with_fence).await?;
+                let Some((mut connection, last)) = found else { return Ok(None) };
+                if connection.leased_until.is_some_and(|leased_until| leased_until > at) {
+                    // A commit would wait for the disk, although nothing has changed.
+                    return Ok(tx.refuse(None));
+                }
+                let fence = Fence { account, number: last + 1 };
+                let update = "UPDATE upstream SET fence = $2, leased_until = $3 \
+                              WHERE account_id = $1";
+                tx.defer(update, &values![account, fence.number, until])?;
+                connection.leased_until = Some(until);
+                // The process that made a call or a probe is gone: its outcome is unknown.
+                let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
+                               updated_at = $2 WHERE account_id = $1 AND \
+                               state IN ('sending', 'probing')";
+                tx.defer(recover, &values![account, at])?;
+                Ok(Some(Lease { fence, connection }))
             })
-            .await?;
+        });
+        let lease = leasing.await?;
         #[cfg(feature = "testing")]
         if let (Some(planted), Some(lease)) = (self.faults.planted(), &lease) {
             super::planted::after_lease(self, planted, lease.fence, at).await?;
@@ -55,30 +74,6 @@ impl Store {
             Fenced::LeaseLost => Fenced::LeaseLost,
         })
     }
-}
-
-async fn take(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    at: Timestamp,
-    until: Timestamp,
-) -> Result<Option<Lease>, StoreError> {
-    let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
-    let found = tx.query_one(&statement, &values![account], with_fence).await?;
-    let Some((mut connection, last)) = found else { return Ok(None) };
-    if connection.leased_until.is_some_and(|leased_until| leased_until > at) {
-        // A commit would wait for the disk, although nothing has changed.
-        return Ok(tx.refuse(None));
-    }
-    let fence = Fence { account, number: last + 1 };
-    let update = "UPDATE upstream SET fence = $2, leased_until = $3 WHERE account_id = $1";
-    tx.defer(update, &values![account, fence.number, until])?;
-    connection.leased_until = Some(until);
-    // The process that made a call or a probe is gone: its outcome is unknown.
-    let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
-                   updated_at = $2 WHERE account_id = $1 AND state IN ('sending', 'probing')";
-    tx.defer(recover, &values![account, at])?;
-    Ok(Some(Lease { fence, connection }))
 }
 
 /// A connection, and the number of its last lease.

@@ -17,10 +17,9 @@ use super::decisions::{
     DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
     UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff, stored_error,
 };
-use super::{actions, leased_with_account};
+use super::leased_with_account;
 use crate::{
-    Author, Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation,
-    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
     encoding::key,
     engine::{Read, ReadPath, Tx, Value, Write, values},
     stored_row::StoredRow as _,
@@ -154,7 +153,13 @@ impl Store {
         at: Timestamp,
     ) -> Result<Fenced<u64>, StoreError> {
         self.write("release_operations", (fence, reason, at), |&(fence, reason, at), tx| {
-            Box::pin(release(tx, fence, reason, at))
+            Box::pin(async move {
+                if leased_with_account(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let released = Operation::released_by_success;
+                release_held(tx, fence.account, reason, released, at).await.map(Fenced::Done)
+            })
         })
         .await
     }
@@ -236,34 +241,6 @@ impl Store {
         let mut found = self.read("operations_of", path, statement, values, operation).await?;
         found.sort_by_key(|it| templates.iter().position(|id| *id == it.template));
         Ok(found)
-    }
-
-    /// Does what a person asks for a template. A queued operation supersedes the earlier ones, except
-    /// those whose call has begun. One about the archive and one about a version leave each other.
-    pub async fn act_upstream(
-        &self,
-        change: TemplateChange,
-        action: UpstreamAction,
-    ) -> Result<UpstreamActionOutcome, StoreError> {
-        self.write("act_upstream", (change, action), |(change, action), tx| {
-            Box::pin(actions::act(tx, change, *action))
-        })
-        .await
-    }
-
-    /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
-    /// call has begun; returns how many. A person adopts what the provider has instead.
-    pub async fn abandon_operations(
-        &self,
-        account: AccountId,
-        template: TemplateId,
-        by: Author,
-    ) -> Result<u64, StoreError> {
-        let input = (account, template, by);
-        self.write("abandon_operations", input, |&(account, template, by), tx| {
-            Box::pin(actions::abandon(tx, account, template, by))
-        })
-        .await
     }
 }
 
@@ -383,20 +360,6 @@ pub(super) async fn insert(tx: &mut Tx<'_>, new: NewOperation) -> Result<u64, St
     let values = values![account, template, version, kind.as_str(), replaces, at];
     let id = tx.query_one(insert, &values, |row| row.number("id")).await?;
     Ok(id.unwrap_or_default())
-}
-
-/// Queues the operations again that were held for a reason until a call succeeded; returns how many.
-async fn release(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    reason: HeldReason,
-    at: Timestamp,
-) -> Result<Fenced<u64>, StoreError> {
-    if leased_with_account(tx, fence).await?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let released = Operation::released_by_success;
-    release_held(tx, fence.account, reason, released, at).await.map(Fenced::Done)
 }
 
 /// Queues the operations again that were held for a reason which has ended; returns how many.

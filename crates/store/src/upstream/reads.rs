@@ -8,9 +8,7 @@ use super::{
     leased_with_account, mirror,
     observations::{Recorder, write_change},
 };
-use crate::{
-    Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, engine::Tx, templates,
-};
+use crate::{Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, templates};
 
 impl Store {
     /// Records a template that was read with its components. What changes in the account changes at
@@ -21,8 +19,18 @@ impl Store {
         read: ReadRecord,
         at: Timestamp,
     ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
-        self.write("record_read", (fence, read, at), |(fence, read, at), tx| {
-            Box::pin(record(tx, *fence, read, *at))
+        self.write("record_read", (fence, read, at), |&(fence, ref read, at), tx| {
+            Box::pin(async move {
+                if leased_with_account(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let templates = std::slice::from_ref(&read.template);
+                let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+                let mut recorder =
+                    Recorder::new(tx, fence.account, templates, source, read.seen_at, at).await?;
+                let mut observed = recorder.record(tx, &read.template).await?.observed;
+                Ok(Fenced::Done(observed.ended()))
+            })
         })
         .await
     }
@@ -37,8 +45,18 @@ impl Store {
         asked: Option<Timestamp>,
         until: Timestamp,
     ) -> Result<Fenced<()>, StoreError> {
-        self.write("postpone_read", (fence, id, asked, until), |(fence, id, asked, until), tx| {
-            Box::pin(postpone(tx, *fence, id, *asked, *until))
+        let input = (fence, id, asked, until);
+        self.write("postpone_read", input, |&(fence, ref id, asked, until), tx| {
+            Box::pin(async move {
+                if leased_with_account(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let before = mirror::one(tx, fence.account, id).await?;
+                if let Some(row) = before.and_then(|before| postponed(&before, asked, until)) {
+                    mirror::write(tx, fence.account, &row, None)?;
+                }
+                Ok(Fenced::Done(()))
+            })
         })
         .await
     }
@@ -52,70 +70,28 @@ impl Store {
         asked: Option<Timestamp>,
         at: Timestamp,
     ) -> Result<Fenced<Absence>, StoreError> {
-        self.write("record_absent", (fence, id, asked, at), |(fence, id, asked, at), tx| {
-            Box::pin(record_absence(tx, *fence, id, *asked, *at))
+        self.write("record_absent", (fence, id, asked, at), |&(fence, ref id, asked, at), tx| {
+            Box::pin(async move {
+                let Some(connected) = leased_with_account(tx, fence).await? else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                let account = fence.account;
+                let Some(before) = mirror::one(tx, account, id).await? else {
+                    return Ok(Fenced::Done(Absence::Unconfirmed));
+                };
+                let (row, absence) = absent(&before, asked, connected.suspicious_at.is_some(), at);
+                mirror::write(tx, account, &row, None)?;
+                if absence == Absence::Gone
+                    && let Some(template) = row.template
+                    && let Some(local) = templates::one(tx, account, template).await?
+                    && let rows = mirror::of_template(tx, account, template).await?
+                    && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
+                {
+                    write_change(tx, &change).await?;
+                }
+                Ok(Fenced::Done(absence))
+            })
         })
         .await
     }
-}
-
-async fn record(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    read: &ReadRecord,
-    at: Timestamp,
-) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
-    if leased_with_account(tx, fence).await?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let templates = std::slice::from_ref(&read.template);
-    let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
-    let mut recorder =
-        Recorder::new(tx, fence.account, templates, source, read.seen_at, at).await?;
-    let mut observed = recorder.record(tx, &read.template).await?.observed;
-    Ok(Fenced::Done(observed.ended()))
-}
-
-async fn postpone(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    id: &RemoteId,
-    asked: Option<Timestamp>,
-    until: Timestamp,
-) -> Result<Fenced<()>, StoreError> {
-    if leased_with_account(tx, fence).await?.is_none() {
-        return Ok(Fenced::LeaseLost);
-    }
-    let before = mirror::one(tx, fence.account, id).await?;
-    if let Some(row) = before.and_then(|before| postponed(&before, asked, until)) {
-        mirror::write(tx, fence.account, &row, None)?;
-    }
-    Ok(Fenced::Done(()))
-}
-
-async fn record_absence(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    id: &RemoteId,
-    asked: Option<Timestamp>,
-    at: Timestamp,
-) -> Result<Fenced<Absence>, StoreError> {
-    let Some(connected) = leased_with_account(tx, fence).await? else {
-        return Ok(Fenced::LeaseLost);
-    };
-    let account = fence.account;
-    let Some(before) = mirror::one(tx, account, id).await? else {
-        return Ok(Fenced::Done(Absence::Unconfirmed));
-    };
-    let (row, absence) = absent(&before, asked, connected.suspicious_at.is_some(), at);
-    mirror::write(tx, account, &row, None)?;
-    if absence == Absence::Gone
-        && let Some(template) = row.template
-        && let Some(local) = templates::one(tx, account, template).await?
-        && let rows = mirror::of_template(tx, account, template).await?
-        && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
-    {
-        write_change(tx, &change).await?;
-    }
-    Ok(Fenced::Done(absence))
 }

@@ -31,7 +31,17 @@ impl Store {
         at: Timestamp,
     ) -> Result<Fenced<u64>, StoreError> {
         self.write("begin_sweep", (fence, full, at), |&(fence, full, at), tx| {
-            Box::pin(begin(tx, fence, full, at))
+            Box::pin(async move {
+                let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, \
+                              sweep_full = $4, sweep_cursor = NULL, sweep_seen = 0, \
+                              sweep_changed = 0, sweep_total = NULL, sweep_restarted = false, \
+                              sweep_generated = 0, sweep_idle = 0, sweep_wanted = false \
+                              WHERE account_id = $1 AND fence = $2 AND \
+                              leased_until IS NOT NULL RETURNING sweep";
+                let values = values![fence.account, fence.number, at, full];
+                let number = tx.query_one(update, &values, |row| row.number("sweep")).await?;
+                Ok(number.map_or(Fenced::LeaseLost, Fenced::Done))
+            })
         })
         .await
     }
@@ -71,7 +81,31 @@ impl Store {
         at: Timestamp,
     ) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
         self.write("withdraw_approvals", (fence, at), |&(fence, at), tx| {
-            Box::pin(withdraw(tx, fence, at))
+            Box::pin(async move {
+                let account = fence.account;
+                let Some(connected) = leased_with_account(tx, fence).await? else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                if !connected.has_seen_all() {
+                    return Ok(Fenced::Done(Vec::new()));
+                }
+                let statement = format!(
+                    "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND \
+                     {UNSENT} ORDER BY id LIMIT {MAX_WITHDRAWN}"
+                );
+                let mut ended = Vec::new();
+                for id in
+                    tx.query(&statement, &values![account], |row| row.template_id("id")).await?
+                {
+                    if let Some(local) = templates::one(tx, account, id).await?
+                        && let Some(change) = LocalChange::withdrawn(account, &local, at)
+                    {
+                        write_change(tx, &change).await?;
+                        ended.extend(change.ended);
+                    }
+                }
+                Ok(Fenced::Done(ended))
+            })
         })
         .await
     }
@@ -84,22 +118,6 @@ impl Store {
         let (method, path) = ("has_own_approvals", ReadPath::Background);
         self.exists(method, path, statement, values![account]).await
     }
-}
-
-async fn begin(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    full: bool,
-    at: Timestamp,
-) -> Result<Fenced<u64>, StoreError> {
-    let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, sweep_full = $4, \
-                  sweep_cursor = NULL, sweep_seen = 0, sweep_changed = 0, sweep_total = NULL, \
-                  sweep_restarted = false, sweep_generated = 0, sweep_idle = 0, \
-                  sweep_wanted = false WHERE account_id = $1 AND fence = $2 AND \
-                  leased_until IS NOT NULL RETURNING sweep";
-    let values = values![fence.account, fence.number, at, full];
-    let number = tx.query_one(update, &values, |row| row.number("sweep")).await?;
-    Ok(number.map_or(Fenced::LeaseLost, Fenced::Done))
 }
 
 async fn record(
@@ -189,32 +207,4 @@ async fn finish(
         append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
     }
     Ok(Fenced::Done(finished.report))
-}
-
-async fn withdraw(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    at: Timestamp,
-) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
-    let account = fence.account;
-    let Some(connected) = leased_with_account(tx, fence).await? else {
-        return Ok(Fenced::LeaseLost);
-    };
-    if !connected.has_seen_all() {
-        return Ok(Fenced::Done(Vec::new()));
-    }
-    let statement = format!(
-        "SELECT id FROM template WHERE account_id = $1 AND {OWN_APPROVALS} AND {UNSENT} \
-         ORDER BY id LIMIT {MAX_WITHDRAWN}"
-    );
-    let mut ended = Vec::new();
-    for id in tx.query(&statement, &values![account], |row| row.template_id("id")).await? {
-        if let Some(local) = templates::one(tx, account, id).await?
-            && let Some(change) = LocalChange::withdrawn(account, &local, at)
-        {
-            write_change(tx, &change).await?;
-            ended.extend(change.ended);
-        }
-    }
-    Ok(Fenced::Done(ended))
 }
