@@ -7,7 +7,6 @@ mod hints;
 mod observe;
 mod operation;
 mod preview;
-mod row;
 mod submission;
 mod sweep;
 
@@ -28,7 +27,6 @@ pub(crate) use self::{
         OpenOperation, Release, SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called,
         operation, operation_cutoff,
     },
-    row::{MIRROR_COLUMNS, count_mirror, counts, mirrored, to_read},
     submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, acted, plan_action},
     sweep::{
         COUNT_MISSING, FORGET_GENERATED, FinishedSweep, MISSING, SEEN_BY_READS, SweptCounts,
