@@ -3,23 +3,23 @@
 //!
 //! A body locks a clock after the account, if it locks both.
 
-mod decisions;
 mod faults;
 mod messages;
 mod script;
 mod statuses;
 
 use galley_domain::{
-    emulator::clock::{Clock, ClockChange},
+    emulator::{
+        EmulatorKind,
+        clock::{Clock, ClockChange},
+    },
     id::AccountId,
 };
 use jiff::Timestamp;
 
-use self::decisions::{app, clock};
 pub use self::script::MAX_STEPS_PER_TRANSACTION;
 pub(crate) use self::{
-    decisions::{Emulation, MessageCounter, sent, stored_callback_data},
-    messages::delete_expired_messages,
+    messages::{MessageCounter, delete_expired_messages, sent, stored_callback_data},
     script::{
         apply_due_of, emulation, finish_deletion, finish_edit, locked_name, run_first_script,
     },
@@ -27,10 +27,30 @@ pub(crate) use self::{
 use crate::{
     ChangeClockOutcome, DueWork, EmulatedApp, Store, StoreError, StoredSecret,
     engine::{Dialect, ReadPath, Tx, Value, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
 
 const CLOCK: &str = "SELECT at, since FROM emulator_clock WHERE account_id = $1";
+
+/// How an emulator account decides on a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Emulation {
+    pub(crate) kind: EmulatorKind,
+    /// The time that the account's clock shows.
+    pub(crate) now: Timestamp,
+}
+
+impl Emulation {
+    /// Whether an edit replaces the version in its place, as Meta does.
+    pub(crate) fn edits_in_place(emulation: Option<Self>) -> bool {
+        emulation.is_some_and(|it| it.kind.faithful)
+    }
+
+    /// The time that quotas of creates and edits count with.
+    pub(crate) fn quota_time(emulation: Option<Self>, real: Timestamp) -> Timestamp {
+        emulation.map_or(real, |it| it.now)
+    }
+}
 
 impl Store {
     /// The clock of an account; `None` if it is not an emulator.
@@ -119,6 +139,19 @@ impl Store {
     }
 }
 
+/// The clock in a row with the columns `at` and `since`.
+fn clock(row: &Row<'_>) -> Result<Clock, StoreError> {
+    Ok(Clock { at: row.timestamp("at")?, since: row.optional_timestamp("since")? })
+}
+
+/// The app in a row with the columns `secret` and `callback_override`.
+fn app(row: &Row<'_>) -> Result<EmulatedApp, StoreError> {
+    Ok(EmulatedApp {
+        secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
+        callback_override: row.value("callback_override")?,
+    })
+}
+
 /// What a statement ends with that locks a clock, or a row like it.
 const fn lock(dialect: Dialect) -> &'static str {
     dialect.either("", " FOR NO KEY UPDATE")
@@ -172,4 +205,32 @@ pub(crate) fn delete_account(tx: &mut Tx<'_>, account: AccountId) -> Result<(), 
     let messages = "DELETE FROM message WHERE account_id = $1 AND number IN (SELECT number \
                     FROM message WHERE account_id = $1 ORDER BY number LIMIT $2)";
     tx.defer(messages, &values![account, MESSAGES_DELETED_WITH_ACCOUNT])
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[test]
+    fn an_account_has_work_now_later_or_not_before_its_clock_moves() {
+        let (at, second) = (Timestamp::UNIX_EPOCH, SignedDuration::from_secs(1));
+        let [runs, stands] = [Some(at), None].map(|since| Clock { at, since });
+        let steps = [
+            (1, stands, at),
+            (2, stands, at + second),
+            (3, runs, at + second * 3),
+            (4, runs, at + second * 2),
+            (5, runs, at - second),
+        ];
+        let work = DueWork::at(
+            at,
+            steps.map(|(id, clock, due_at): (u64, Clock, Timestamp)| {
+                (AccountId::new(id).unwrap(), clock.real_time_of(due_at, at))
+            }),
+        );
+        let ids: Vec<u64> = work.now.iter().map(|id| id.get()).collect();
+        assert_eq!((ids, work.next_at), (vec![1, 5], Some(at + second * 2)));
+    }
 }

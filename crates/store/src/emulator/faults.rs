@@ -1,20 +1,17 @@
 //! Faults: what a test wants to go wrong. The clock of the account is locked while they change.
 
 use galley_domain::{
-    emulator::faults::{Call, CountedFault, Fault, FaultEffect, MAX_FAULTS},
+    emulator::faults::{self, Call, CountedFault, Fault, FaultEffect, MAX_FAULTS},
     id::AccountId,
 };
 use jiff::Timestamp;
 
-use super::{
-    decisions::{self, FaultDecision, fault},
-    lock,
-};
+use super::lock;
 use crate::{
     CreateFaultOutcome, Store, StoreError, StoredFault,
     encoding::millis,
     engine::{ReadPath, Tx, Value, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// The faults of an account for a call that can still strike, oldest first.
@@ -110,8 +107,7 @@ impl Store {
             Box::pin(async move {
                 lock_clock(tx, account).await?;
                 let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
-                let FaultDecision { effect, counted } =
-                    decisions::decide(stored, call, name.as_deref());
+                let (effect, counted) = decide(stored, call, name.as_deref());
                 if counted.is_empty() {
                     // A commit would wait for the disk, although nothing has changed.
                     return Ok(tx.refuse(effect));
@@ -137,4 +133,65 @@ async fn lock_clock(tx: &mut Tx<'_>, account: AccountId) -> Result<Option<u64>, 
         lock(tx.dialect())
     );
     tx.query_one(&select, &values![account], |row| row.number("last_fault")).await
+}
+
+/// Decides which of the faults, oldest first, strikes a call; returns what it does, and the faults that
+/// have counted the call.
+fn decide(
+    stored: Vec<StoredFault>,
+    call: Call,
+    name: Option<&str>,
+) -> (Option<FaultEffect>, Vec<StoredFault>) {
+    let mut after: Vec<CountedFault> = stored.iter().map(|it| it.counted.clone()).collect();
+    let struck = faults::decide(&mut after, call, name);
+    let effect = struck.map(|index| after[index].fault.effect);
+    let counted = stored.into_iter().zip(after).filter(|(before, after)| before.counted != *after);
+    (effect, counted.map(|(before, counted)| StoredFault { counted, ..before }).collect())
+}
+
+impl StoredFault {
+    /// Whether it never strikes again.
+    fn is_spent(&self) -> bool {
+        self.counted.fault.is_spent(self.counted.matched)
+    }
+}
+
+/// The fault in a row.
+fn fault(row: &Row<'_>) -> Result<StoredFault, StoreError> {
+    let (fault, matched) = (row.parsed("document", Fault::restore)?, row.number("matched")?);
+    Ok(StoredFault {
+        number: row.number("number")?,
+        counted: CountedFault { fault, matched },
+        created_at: row.timestamp("created_at")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use galley_domain::document::Document;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn stored(number: u64, document: &str) -> StoredFault {
+        let fault = Fault::read(&Document::parse(document.as_bytes()).unwrap()).unwrap();
+        let counted = CountedFault { fault, matched: 0 };
+        StoredFault { number, counted, created_at: Timestamp::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn only_the_faults_that_counted_the_call_are_written() {
+        let faults = vec![
+            stored(1, r#"{"call":"edit","kind":"truncate","times":1}"#),
+            stored(2, r#"{"call":"create","kind":"truncate","share":0.5}"#),
+            stored(3, r#"{"call":"create","kind":"close_before","times":1}"#),
+            stored(4, r#"{"call":"create","kind":"truncate","times":1}"#),
+        ];
+        let (effect, counted) = decide(faults.clone(), Call::Create, Some("a"));
+        assert_eq!(effect, Some(FaultEffect::CloseBefore));
+        let counted: Vec<_> =
+            counted.iter().map(|it| (it.number, it.counted.matched, it.is_spent())).collect();
+        assert_eq!(counted, [(2, 1, false), (3, 1, true)]);
+        assert_eq!(decide(faults, Call::Delete, None), (None, Vec::new()));
+    }
 }

@@ -1,6 +1,8 @@
 //! Review scripts: their rules, the steps that are queued, and what they change. A body locks the
 //! account before it reads or writes a step.
 
+mod run;
+
 use std::collections::HashMap;
 
 use galley_domain::{
@@ -18,11 +20,8 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::{
-    CLOCK,
-    decisions::{self, Emulation, LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, clock, name_lock},
-    set,
-};
+use self::run::{LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, name_lock};
+use super::{CLOCK, Emulation, clock, set};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, NewTemplate, Store, StoreError,
     StoredTemplate, TemplateChange,
@@ -314,5 +313,5 @@ pub(crate) async fn locked_name(
         "SELECT until FROM name_lock WHERE account_id = $1 AND name = $2 AND language = $3";
     let values = values![new.account, new.template.name(), new.template.language()];
     let until = tx.query_one(select, &values, |row| row.timestamp("until")).await?;
-    Ok(until.and_then(|until| decisions::locked_name(emulation, until)))
+    Ok(until.and_then(|until| run::locked_name(emulation, until)))
 }

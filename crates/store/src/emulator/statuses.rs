@@ -1,14 +1,14 @@
 //! Statuses of messages: which endpoints have due ones, and the lease of the next.
 
+mod pending;
+
 use galley_domain::id::WebhookId;
 use jiff::Timestamp;
 
-use super::{
-    decisions::{
-        EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, clock, latest_due_sends,
-    },
-    lock,
+use self::pending::{
+    EndpointStatuses, PendingStatuses, RECEIVES_STATUSES, SentMessage, latest_due_sends,
 };
+use super::{clock, lock};
 use crate::{
     DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, Webhook, WebhookKey,
     encoding::key,

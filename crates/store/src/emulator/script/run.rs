@@ -15,9 +15,9 @@ use galley_domain::{
 };
 use jiff::Timestamp;
 
-use super::Emulation;
 use crate::{
     Actor, CreateOutcome, CreatedTemplate, StoreError,
+    emulator::Emulation,
     events::NewEvent,
     stored_row::{Row, StoredRow as _},
     template_rows::{ChangedTemplate, ChangedText, NewDecision},

@@ -11,12 +11,12 @@ use galley_domain::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::{
-    clock,
-    messages::{failure, fate},
-};
 use crate::{
     DueStatus, StatusCursor, StatusLease, StoreError,
+    emulator::{
+        clock,
+        messages::{failure, fate},
+    },
     stored_row::{Row, StoredRow as _},
 };
 
