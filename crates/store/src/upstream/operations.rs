@@ -2,7 +2,7 @@
 //! on the connection is the right to work on them: [`Store::lease_connection`] makes calls and probes of
 //! earlier workers, whose outcome is not recorded, unknown.
 
-mod outcomes;
+pub(super) mod outcomes;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
@@ -87,19 +87,9 @@ impl Store {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
         #[cfg(feature = "testing")]
-        if let Some(planted) = self.faults.planted() {
-            return super::planted::begin_operation(self, planted, fence, id, at).await;
+        if let Some(begun) = super::planted::begin_unwritten(self, fence, id, at).await? {
+            return Ok(Fenced::Done(Some(begun)));
         }
-        self.begin_operation_unplanted(fence, id, at).await
-    }
-
-    /// [`Store::begin_operation`] without the errors that tests plant.
-    pub(crate) async fn begin_operation_unplanted(
-        &self,
-        fence: Fence,
-        id: u64,
-        at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
         self.write("begin_operation", (fence, id, at), |&(fence, id, at), tx| {
             Box::pin(outcomes::begin(tx, fence, id, at))
         })
@@ -115,21 +105,12 @@ impl Store {
         at: Timestamp,
     ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
         #[cfg(feature = "testing")]
-        if let Some(planted) = self.faults.planted() {
-            return super::planted::record_call(self, planted, fence, id, outcome, at).await;
-        }
-        self.record_call_unplanted(fence, id, outcome, at).await
-    }
-
-    /// [`Store::record_call`] without the errors that tests plant.
-    pub(crate) async fn record_call_unplanted(
-        &self,
-        fence: Fence,
-        id: u64,
-        outcome: Result<CallDone, CallFailure>,
-        at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.record_outcome("record_call", fence, id, Outcome::Call(outcome), at).await
+        super::planted::begin_late(self, fence, id, at).await?;
+        let outcome = Outcome::Call(outcome);
+        let recorded = self.record_outcome("record_call", fence, id, outcome, at).await?;
+        #[cfg(feature = "testing")]
+        super::planted::forget_calls(self, fence, at).await?;
+        Ok(recorded)
     }
 
     /// Records the outcome of a probe. The caller has recorded a template that it found

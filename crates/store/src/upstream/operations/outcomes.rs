@@ -58,7 +58,7 @@ async fn leased_operation(
 }
 
 /// Begins the call or the probe of an operation, if it is due.
-pub(super) async fn begin(
+pub(in crate::upstream) async fn begin(
     tx: &mut Tx<'_>,
     fence: Fence,
     id: u64,
