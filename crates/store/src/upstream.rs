@@ -26,7 +26,7 @@ pub(crate) use self::{
 pub use self::{decisions::ImportPreview, sweeps::MAX_WITHDRAWN};
 use galley_domain::id::AccountId;
 
-use self::decisions::{CONNECTION_COLUMNS, connection};
+use self::connections::{CONNECTION_COLUMNS, connection};
 use crate::{
     Fence, StoreError, UpstreamConnection,
     engine::{Tx, Value, values},

@@ -3,8 +3,10 @@
 use galley_domain::upstream::{CallBudget, CallKind, ProviderError};
 use jiff::{SignedDuration, Timestamp};
 
-use super::decisions::{degraded_event, stored_error};
-use super::{leased, leased_with_account};
+use super::{
+    connections::{degraded_event, stored_error},
+    leased, leased_with_account,
+};
 use crate::{
     CallPermit, DegradedReason, Fence, Fenced, Store, StoreError, engine::values,
     events::append_upstream,

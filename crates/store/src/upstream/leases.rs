@@ -3,8 +3,7 @@
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
 
-use super::decisions::connection;
-use super::select;
+use super::{connections::connection, select};
 use crate::{
     Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
     engine::{Tx, values},

@@ -8,7 +8,7 @@ use galley_domain::{
     upstream::{RemoteId, RemoteStatus, TemplateSource},
 };
 
-use super::decisions::{MISSING, UNSEEN};
+use super::sweeps::{MISSING, UNSEEN};
 use crate::{
     MirrorCounts, MirrorFilter, MirroredTemplate, ReadKind, Store, StoreError, ToRead,
     encoding::key,

@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use self::outcomes::Outcome;
 use super::decisions::{
     DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
-    UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff, stored_error,
+    UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff,
 };
-use super::leased_with_account;
+use super::{connections::stored_error, leased_with_account};
 use crate::{
     Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
     encoding::key,

@@ -30,12 +30,9 @@ pub(crate) use self::{
     local::{LocalChange, OWN_APPROVALS, UNSENT},
     versions::FormerVersion,
 };
-use super::{
-    content::imported_content,
-    hints::{after_second, postponed_to, unsettled},
-    operation::OpenCall,
-};
+use super::{content::imported_content, operation::OpenCall};
 use crate::records::KeptSamples;
+use crate::upstream::hints::{after_second, postponed_to, unsettled};
 use crate::{
     Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
     ToRead, TranslationGroup,

@@ -9,10 +9,11 @@ use galley_domain::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::{LocalChange, connection::error, hints::next_dirty};
+use super::LocalChange;
 use crate::{
-    MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate, stored_row::Row,
-    stored_row::StoredRow as _,
+    MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate,
+    stored_row::{Row, StoredRow as _},
+    upstream::{connections::error, hints::next_dirty},
 };
 
 /// Queues an operation again that is held for a reason, if that has ended for it.

@@ -7,10 +7,10 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use super::{
-    super::{leased_with_account, mirror, observations::write_change},
+    super::{hints::next_dirty, leased_with_account, mirror, observations::write_change},
     BY_ID, find, write,
 };
-use crate::upstream::decisions::{FIRST_OPERATIONS, TemplateIdentity, called, next_dirty};
+use crate::upstream::decisions::{FIRST_OPERATIONS, TemplateIdentity, called};
 use crate::{
     Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
     engine::{Tx, Value, values},
