@@ -15,7 +15,7 @@ use super::clock;
 use crate::{
     NewMessage, ReadKind, SentTemplate, Store, StoreError, StoredMessage,
     encoding::{key, millis},
-    engine::{self, Engine, Read, ReadPath, Tx, Value, Write, values},
+    engine::{self, Engine, Read, ReadPath, Value, Write, values},
     stored_row::{Row, StoredRow as _},
 };
 
@@ -68,7 +68,13 @@ pub(crate) async fn delete_expired_messages(
     for _ in 0..MAX_DELETE_WRITES {
         let Some(account) = next else { break };
         let delete: Write<_, u64> = Write::new((account, at), |&(account, at), tx| {
-            Box::pin(delete_expired(tx, account, at))
+            Box::pin(async move {
+                let delete = "DELETE FROM message WHERE account_id = $1 AND created_at <= $2 AND \
+                              number <= (SELECT max(number) FROM (SELECT number FROM message \
+                              WHERE account_id = $1 ORDER BY number LIMIT $3) AS oldest)";
+                let values = values![account, retention_cutoff(at), MAX_MESSAGES_PER_WRITE];
+                tx.execute(delete, &values).await
+            })
         });
         if engine::run(engine, delete).await? < MAX_MESSAGES_PER_WRITE {
             next = accounts.next();
@@ -84,18 +90,6 @@ fn accounts_with_expired(at: Timestamp) -> Read<AccountId> {
                      ORDER BY a.id";
     let values = values![retention_cutoff(at)];
     Read::new(ReadPath::Background, statement, values, |row| row.account_id("id"))
-}
-
-/// Deletes the oldest messages of an account that have expired; returns how many.
-async fn delete_expired(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    at: Timestamp,
-) -> Result<u64, StoreError> {
-    let delete = "DELETE FROM message WHERE account_id = $1 AND created_at <= $2 AND number <= \
-                  (SELECT max(number) FROM (SELECT number FROM message WHERE account_id = $1 \
-                  ORDER BY number LIMIT $3) AS oldest)";
-    tx.execute(delete, &values![account, retention_cutoff(at), MAX_MESSAGES_PER_WRITE]).await
 }
 
 /// Numbers the messages of an account in the order of their times.

@@ -140,7 +140,8 @@ async fn lease(
         } else if !is_new {
             tx.undo();
         }
-        return Ok(next.nothing_due(clock, at));
+        let next_at = next.next_at.and_then(|next_at| clock.real_time_of(next_at, at));
+        return Ok(StatusLease::NothingDue(next_at));
     }
     let update = "UPDATE status_cursor SET leased_until = $2 WHERE webhook_id = $1";
     tx.defer(update, &values![key(endpoint.get()), lease_until])?;

@@ -124,10 +124,7 @@ impl Recorder {
         let stored = mirror::of_template(tx, self.account, template).await?;
         let is_stored = |it: &&MirroredTemplate| !self.rows.contains_key(&it.id);
         let mut rows = stored.iter().filter(is_stored).chain(self.rows.values());
-        Ok(rows.any(|it| {
-            let is_other = it.template == Some(template) && it.id != *id;
-            is_other && it.gone_at.is_none() && !it.status.is_deleted()
-        }))
+        Ok(rows.any(|it| it.template == Some(template) && it.id != *id && it.is_present()))
     }
 }
 

@@ -237,15 +237,15 @@ const PURGED_OPERATIONS: i64 = 500;
 
 /// Deletes some of the operations that were settled long ago; returns how many.
 pub(crate) fn operation_deletion(at: Timestamp) -> Write<Timestamp, u64> {
-    Write::new(at, |at, tx| Box::pin(delete_expired(tx, *at)))
-}
-
-async fn delete_expired(tx: &mut Tx<'_>, at: Timestamp) -> Result<u64, StoreError> {
-    let delete = format!(
-        "DELETE FROM upstream_operation WHERE id IN (SELECT o.id FROM upstream_operation o \
-         WHERE {EXPIRED_OPERATIONS} LIMIT {PURGED_OPERATIONS})"
-    );
-    tx.execute(&delete, &values![operation_cutoff(at)]).await
+    Write::new(at, |&at, tx| {
+        Box::pin(async move {
+            let delete = format!(
+                "DELETE FROM upstream_operation WHERE id IN (SELECT o.id \
+                 FROM upstream_operation o WHERE {EXPIRED_OPERATIONS} LIMIT {PURGED_OPERATIONS})"
+            );
+            tx.execute(&delete, &values![operation_cutoff(at)]).await
+        })
+    })
 }
 
 /// An operation (`$2`) of an account (`$1`).

@@ -12,7 +12,7 @@ use galley_domain::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    DueStatus, StatusCursor, StatusLease, StoreError,
+    DueStatus, StatusCursor, StoreError,
     emulator::{
         clock,
         messages::{failure, fate},
@@ -204,13 +204,6 @@ impl PendingStatuses {
             }
         }
         next
-    }
-}
-
-impl NextStatuses {
-    /// What an endpoint gets that has no due statuses.
-    pub(crate) fn nothing_due(&self, clock: Clock, at: Timestamp) -> StatusLease {
-        StatusLease::NothingDue(self.next_at.and_then(|next| clock.real_time_of(next, at)))
     }
 }
 
