@@ -6,7 +6,6 @@
 //! template is read first, so that no version counts as approved whose content the provider does not
 //! have.
 
-mod ended;
 mod local;
 #[cfg(test)]
 mod tests;

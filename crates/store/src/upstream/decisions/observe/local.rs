@@ -1,4 +1,5 @@
-//! What an observation changes in the template of the account, and the events of that.
+//! What an observation changes in the template of the account, the events of that, and which approval it
+//! ends.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use galley_domain::{
         lifecycle::{EventType, Hold, State},
         quality::QualityChange,
     },
-    upstream::{RemoteId, RemoteTemplate},
+    upstream::{RemoteId, RemoteStatus, RemoteTemplate},
 };
 use jiff::Timestamp;
 
@@ -163,6 +164,41 @@ impl LocalChange {
         change.changed.state.hold = Some(Hold::Disabled);
         change.event(EventType::Gone, None);
         change.finish(local)
+    }
+}
+
+impl EndedApproval {
+    pub(crate) fn new(local: &StoredTemplate, version: u64, reason: EndReason) -> Self {
+        let (name, language) = (local.template.name(), local.template.language());
+        let [name, language] = [name, language].map(str::to_owned);
+        Self { template: local.id, name, language, version, reason }
+    }
+
+    /// The approval that ends when the template gets the state `after`, because of what the provider
+    /// shows with the content of the version `matched`. A later version that takes its place ends none.
+    fn followed(
+        local: &StoredTemplate,
+        after: State,
+        remote: &RemoteTemplate,
+        matched: Option<u64>,
+    ) -> Option<Self> {
+        let before = local.state;
+        let approved = before.approved_version?;
+        let is_kept = |after: Option<u64>| after.is_some_and(|after| after >= approved);
+        let loses_live = before.live_version().is_some() && !is_kept(after.live_version());
+        if is_kept(after.approved_version) && !loses_live {
+            return None;
+        }
+        let reason = match matched {
+            Some(version) if version < approved => EndReason::FormerVersion(version),
+            None => EndReason::OtherContent,
+            Some(_) if remote.status == RemoteStatus::Approved => {
+                let category = Category::parse(&remote.category);
+                EndReason::Category(category.unwrap_or(local.template.category()))
+            }
+            Some(_) => EndReason::Status(remote.status.clone()),
+        };
+        Some(Self::new(local, approved, reason))
     }
 }
 
