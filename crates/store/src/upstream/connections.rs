@@ -15,8 +15,8 @@ use serde_json::json;
 use super::decisions::OWN_APPROVALS;
 use super::{one, operations, select, sweeps::UNSEEN};
 use crate::{
-    Account, AuditKind, Author, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, DueWork,
-    NewConnection, SecretHash, Store, StoreError, StoredSecret, Sweep, SweepPosition,
+    Account, AuditKind, Author, ConnectOutcome, ConnectionChange, Degraded, DegradedReason,
+    DueWork, NewConnection, SecretHash, Store, StoreError, StoredSecret, Sweep, SweepPosition,
     UpstreamConnection, accounts,
     decisions::audit::AuditedChange,
     encoding::origin,

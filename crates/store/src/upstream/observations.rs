@@ -22,15 +22,19 @@ use crate::{
     templates, uploads,
 };
 
+/// When templates were seen at the provider, and when that is recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ObservationTimes {
+    pub(super) seen_at: Timestamp,
+    pub(super) at: Timestamp,
+}
+
 /// Records observations of a locked account. Rows of the mirror are written with the commit, so the
 /// recorder knows those that it has written.
 pub(super) struct Recorder {
     account: AccountId,
     source: Source,
-    /// When the provider showed the templates.
-    seen_at: Timestamp,
-    /// When that is recorded.
-    at: Timestamp,
+    times: ObservationTimes,
     rows: HashMap<RemoteId, MirroredTemplate>,
     open: Vec<OpenOperation>,
 }
@@ -49,13 +53,12 @@ impl Recorder {
         account: AccountId,
         templates: &[RemoteTemplate],
         source: Source,
-        seen_at: Timestamp,
-        at: Timestamp,
+        times: ObservationTimes,
     ) -> Result<Self, StoreError> {
         let rows = mirror::several(tx, account, templates.iter().map(|it| &it.id)).await?;
         let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
         let open = tx.query(OpenOperation::ROWS, &values![account], OpenOperation::read).await?;
-        Ok(Self { account, source, seen_at, at, rows, open })
+        Ok(Self { account, source, times, rows, open })
     }
 
     /// Records a template that the provider showed.
@@ -64,7 +67,7 @@ impl Recorder {
         tx: &mut Tx<'_>,
         remote: &RemoteTemplate,
     ) -> Result<Recorded, StoreError> {
-        let Self { account, source, seen_at, at, .. } = *self;
+        let Self { account, source, times: ObservationTimes { seen_at, at }, .. } = *self;
         let before = self.rows.get(&remote.id);
         let is_new_to_sweep = match source {
             Source::Page(sweep) => before.is_none_or(|before| before.sweep != sweep),

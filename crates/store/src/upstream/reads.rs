@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::decisions::{LocalChange, Source, absent, postponed};
 use super::{
     leased_with_account, mirror,
-    observations::{Recorder, write_change},
+    observations::{ObservationTimes, Recorder, write_change},
 };
 use crate::{Absence, EndedApproval, Fence, Fenced, ReadRecord, Store, StoreError, templates};
 
@@ -26,8 +26,9 @@ impl Store {
                 }
                 let templates = std::slice::from_ref(&read.template);
                 let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+                let times = ObservationTimes { seen_at: read.seen_at, at };
                 let mut recorder =
-                    Recorder::new(tx, fence.account, templates, source, read.seen_at, at).await?;
+                    Recorder::new(tx, fence.account, templates, source, times).await?;
                 let mut observed = recorder.record(tx, &read.template).await?.observed;
                 Ok(Fenced::Done(observed.ended()))
             })

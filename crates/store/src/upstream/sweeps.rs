@@ -14,7 +14,7 @@ use super::decisions::{LocalChange, OWN_APPROVALS, Source, UNSENT};
 use super::{
     connections::SUSPICIOUS,
     leased_with_account,
-    observations::{Recorder, write_change},
+    observations::{ObservationTimes, Recorder, write_change},
 };
 use crate::{
     EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreError,
@@ -139,8 +139,8 @@ async fn record(
         return Ok(Fenced::LeaseLost);
     };
     let source = Source::Page(sweep.number);
-    let mut recorder =
-        Recorder::new(tx, account, &page.templates, source, page.seen_at, at).await?;
+    let times = ObservationTimes { seen_at: page.seen_at, at };
+    let mut recorder = Recorder::new(tx, account, &page.templates, source, times).await?;
     let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
     for remote in &page.templates {
         let mut item = recorder.record(tx, remote).await?;
