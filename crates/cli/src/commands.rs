@@ -23,7 +23,7 @@ mod templates;
 mod upstream;
 mod webhooks;
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{io::Write as _, path::PathBuf, pin::Pin, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use galley_server::{Clock as _, LogFormat, LogWriter};
@@ -174,9 +174,11 @@ where
     Ok(code)
 }
 
-/// Runs a command to its end on a runtime of its own.
+/// Runs a command to its end on a runtime of its own. The command is boxed, because each function of
+/// the runtime that knows its type would be compiled with another copy of all commands.
 fn run_async(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let command: Pin<Box<dyn Future<Output = _>>> = Box::pin(command);
     let outcome = runtime.block_on(command);
     // Every acknowledged write is on disk; do not wait long for the rest.
     runtime.shutdown_timeout(Duration::from_millis(1_500));

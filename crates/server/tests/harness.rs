@@ -227,7 +227,12 @@ impl TestService {
     pub(crate) async fn listen(&self) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(galley_server::serve(self.galley.clone(), listener, None, pending()));
+        tokio::spawn(galley_server::serve(
+            self.galley.clone(),
+            listener,
+            None,
+            Box::pin(pending()),
+        ));
         address
     }
 

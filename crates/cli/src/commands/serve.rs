@@ -5,8 +5,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Context as _, bail};
 use galley_server::{
     AccessLog, App, Clock as _, ConsoleAddress, Galley, Instance, LogWriter, Stop,
-    upstream::UpstreamContext,
-    workers::{self, Worker, run_supervised},
+    workers::{self, WorkerOptions},
 };
 use galley_store::{
     Store,
@@ -15,7 +14,6 @@ use galley_store::{
 use tokio::{
     net::{TcpListener, TcpSocket},
     signal::unix::{SignalKind, signal},
-    task::JoinHandle,
 };
 
 use super::{first_run, plain_secrets};
@@ -102,7 +100,13 @@ impl OpenService {
         let keyring = settings.webhooks.keyring.clone();
         let upstream = settings.upstream.context(store, Arc::<SystemClock>::clone(&clock), keyring);
         let app = App::new(app_store, clock, limits, access, webhooks, instance);
-        let draining = start_workers(&app, settings, upstream);
+        let options = WorkerOptions {
+            events_kept: settings.webhooks.events_kept,
+            deliver: settings.webhooks.deliver,
+            emulator: settings.emulator,
+            upstream: settings.upstream.sync.then_some(upstream),
+        };
+        let draining = workers::start(&app, options);
         tracing::info!(
             "listening on http://{address} with the store {}; the API is described at http://{address}/docs",
             settings.store
@@ -118,7 +122,7 @@ impl OpenService {
         };
         let galley =
             Galley::new(app.clone()).with_console(console).with_cors(settings.cors_origins.clone());
-        galley_server::serve(galley, listener, health, stop).await?;
+        galley_server::serve(galley, listener, health, Box::pin(stop)).await?;
         // Deliveries that are still unconfirmed are repeated after the next start.
         let drained = async {
             for worker in draining {
@@ -146,39 +150,6 @@ fn public_url(settings: &Settings, address: SocketAddr) -> String {
         );
     }
     format!("http://{address}")
-}
-
-/// Starts the background workers. They hold the store open until the runtime shuts down. Returns
-/// those that end when the service drains: the senders of webhooks, and what runs the emulator.
-fn start_workers(app: &App, settings: &Settings, upstream: UpstreamContext) -> Vec<JoinHandle<()>> {
-    let app = || app.clone();
-    let kept = settings.webhooks.events_kept;
-    let event_retention = move |app| workers::run_event_retention(app, kept);
-    tokio::spawn(run_supervised(app(), Worker::ClockObserver, workers::run_clock_observer));
-    tokio::spawn(run_supervised(app(), Worker::CredentialUse, workers::run_credential_use));
-    tokio::spawn(run_supervised(app(), Worker::RecordRetention, workers::run_record_retention));
-    tokio::spawn(run_supervised(app(), Worker::SearchIndexer, workers::run_search_indexer));
-    tokio::spawn(run_supervised(app(), Worker::EventPoller, workers::run_event_poller));
-    tokio::spawn(run_supervised(app(), Worker::EventRetention, event_retention));
-    tokio::spawn(run_supervised(app(), Worker::MetricsSampler, workers::run_metrics_sampler));
-    let mut draining = Vec::new();
-    if settings.webhooks.deliver {
-        let deliver = workers::run_delivery_scheduler;
-        draining.push(tokio::spawn(run_supervised(app(), Worker::DeliveryScheduler, deliver)));
-    }
-    if settings.webhooks.deliver && settings.emulator {
-        let send = workers::run_status_sender;
-        draining.push(tokio::spawn(run_supervised(app(), Worker::StatusSender, send)));
-    }
-    if settings.upstream.sync {
-        let sync = move |app| workers::run_upstream_sync(app, upstream.clone());
-        draining.push(tokio::spawn(run_supervised(app(), Worker::UpstreamSync, sync)));
-    }
-    if settings.emulator {
-        let run_scripts = workers::run_script_runner;
-        draining.push(tokio::spawn(run_supervised(app(), Worker::ScriptRunner, run_scripts)));
-    }
-    draining
 }
 
 /// Binds a listener, or explains why it cannot. `flag` sets the address.

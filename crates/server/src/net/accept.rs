@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
+use futures_util::future::BoxFuture;
 use hyper::{
     body::{Body as _, Incoming},
     server::conn::http1,
@@ -71,34 +72,36 @@ pub enum Stop {
 /// Serves until `stop` resolves, then shuts down gracefully: running requests may finish within the
 /// drain limit. The `health` listener serves only liveness, readiness and metrics, until all
 /// requests of the other one are done.
-pub async fn serve(
+pub fn serve(
     galley: Galley,
     listener: TcpListener,
     health: Option<TcpListener>,
-    stop: impl Future<Output = Stop>,
-) -> io::Result<()> {
-    let app = galley.app().clone();
-    let (done, is_done) = oneshot::channel::<()>();
-    let health = health.map(|listener| {
-        let galley = Galley::health_only(app.clone());
-        let ending = async { drop(is_done.await) };
-        let drain = HEALTH_DRAIN;
-        tokio::spawn(serve_listener(galley, listener, MAX_HEALTH_CONNECTIONS, ending, drain))
-    });
-    let ending = async {
-        let stop = stop.await;
-        app.start_draining();
-        if stop == Stop::Drain {
-            tokio::time::sleep(app.limits().drain_delay).await;
+    stop: BoxFuture<'static, Stop>,
+) -> BoxFuture<'static, io::Result<()>> {
+    Box::pin(async move {
+        let app = galley.app().clone();
+        let (done, is_done) = oneshot::channel::<()>();
+        let health = health.map(|listener| {
+            let galley = Galley::health_only(app.clone());
+            let ending = async { drop(is_done.await) };
+            let drain = HEALTH_DRAIN;
+            tokio::spawn(serve_listener(galley, listener, MAX_HEALTH_CONNECTIONS, ending, drain))
+        });
+        let ending = async {
+            let stop = stop.await;
+            app.start_draining();
+            if stop == Stop::Drain {
+                tokio::time::sleep(app.limits().drain_delay).await;
+            }
+        };
+        let Limits { connections, drain, .. } = *app.limits();
+        serve_listener(galley, listener, connections, ending, drain).await;
+        drop(done);
+        match health {
+            Some(health) => health.await.map_err(io::Error::other),
+            None => Ok(()),
         }
-    };
-    let Limits { connections, drain, .. } = *app.limits();
-    serve_listener(galley, listener, connections, ending, drain).await;
-    drop(done);
-    match health {
-        Some(health) => health.await.map_err(io::Error::other),
-        None => Ok(()),
-    }
+    })
 }
 
 /// Serves the connections of a listener until `ending` resolves, then closes the listener and waits

@@ -14,7 +14,7 @@ const OBSERVATION_INTERVAL: Duration = Duration::from_mins(1);
 const CONDITION: &str = "clock";
 
 /// Records the time while the service runs.
-pub async fn run_clock_observer(app: App) {
+pub(super) async fn run_clock_observer(app: App) {
     loop {
         observe_clock(&app).await;
         tokio::time::sleep(OBSERVATION_INTERVAL).await;

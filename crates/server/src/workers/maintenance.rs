@@ -18,7 +18,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_mins(15);
 /// Deletes expired idempotency records, uploads and files in small batches, and counts stored bytes
 /// at the start of each sweep. Retries a failed batch
 /// with the next one.
-pub async fn run_record_retention(app: App) {
+pub(super) async fn run_record_retention(app: App) {
     let mut sweep = RetentionCursor::default();
     loop {
         if sweep.last_key.is_none() {
@@ -52,7 +52,7 @@ pub async fn delete_expired_records(app: &App, sweep: RetentionCursor) -> Retent
 }
 
 /// Deletes events older than `retention` in small batches.
-pub async fn run_event_retention(app: App, retention: Duration) {
+pub(super) async fn run_event_retention(app: App, retention: Duration) {
     loop {
         let deleted = delete_expired_events(&app, retention).await;
         tokio::time::sleep(if deleted > 0 { BATCH_INTERVAL } else { SWEEP_INTERVAL }).await;
@@ -75,7 +75,7 @@ pub async fn delete_expired_events(app: &App, retention: Duration) -> usize {
 const CREDENTIAL_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Records once a minute when credentials were last used.
-pub async fn run_credential_use(app: App) {
+pub(super) async fn run_credential_use(app: App) {
     loop {
         tokio::time::sleep(CREDENTIAL_USE_INTERVAL).await;
         record_credential_use(&app).await;
@@ -101,7 +101,7 @@ pub async fn record_credential_use(app: &App) {
 const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Polls for events of other processes and notifies subscribers.
-pub async fn run_event_poller(app: App) {
+pub(super) async fn run_event_poller(app: App) {
     loop {
         tokio::time::sleep(EVENT_POLL_INTERVAL).await;
         if let Err(error) = app.store().poll_events().await {
@@ -125,7 +125,7 @@ const IDLE_PAUSE_FACTOR: u32 = 1;
 const BUSY_PAUSE_FACTOR: u32 = 31;
 
 /// Updates the search index from the events in small steps.
-pub async fn run_search_indexer(app: App) {
+pub(super) async fn run_search_indexer(app: App) {
     loop {
         let (started, requests_before) = (app.clock().monotonic(), request_count());
         let step = app.store().update_search_index().await;

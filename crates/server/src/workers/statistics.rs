@@ -8,7 +8,7 @@ use crate::app::App;
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Reads the totals again and again.
-pub async fn run_metrics_sampler(app: App) {
+pub(super) async fn run_metrics_sampler(app: App) {
     loop {
         sample_statistics(&app).await;
         tokio::time::sleep(SAMPLE_INTERVAL).await;

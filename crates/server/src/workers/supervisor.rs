@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -107,14 +108,14 @@ impl Worker {
 }
 
 /// Runs a worker, and restarts it until the service drains. `start` is called for every start of the worker.
-pub async fn run_supervised<F>(app: App, worker: Worker, start: impl Fn(App) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+pub async fn run_supervised(app: App, worker: Worker, start: Start) {
     let (metrics, conditions) = (app.metrics(), app.conditions());
     let supervisor = Supervisor { worker, metrics, conditions, draining: app.draining() };
     supervisor.run(|| start(app.clone())).await;
 }
+
+/// Starts a worker. Tasks are boxed, so that the runtime is compiled for one type of worker.
+pub type Start = Box<dyn Fn(App) -> BoxFuture<'static, ()> + Send + Sync>;
 
 struct Supervisor<'a> {
     worker: Worker,
@@ -124,10 +125,7 @@ struct Supervisor<'a> {
 }
 
 impl Supervisor<'_> {
-    async fn run<F>(mut self, start: impl Fn() -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    async fn run(mut self, start: impl Fn() -> BoxFuture<'static, ()>) {
         // The series exists before the first restart, so that an increase is visible.
         let restarts = self.metrics.worker_restarts(self.worker.as_str());
         let mut failures = 0;
@@ -196,6 +194,7 @@ fn restart_delay(failures: u32) -> Duration {
 mod tests {
     use std::{future::pending, sync::Arc};
 
+    use futures_util::FutureExt as _;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -238,7 +237,8 @@ mod tests {
                 let count = std::sync::atomic::AtomicUsize::new(0);
                 let start = || {
                     let _ = sender.send(Instant::now());
-                    worker(count.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                    let started = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    worker(started).boxed()
                 };
                 supervisor.run(start).await;
             });

@@ -24,7 +24,7 @@ async fn a_read_is_dropped_when_its_client_closes_the_connection() {
     let (app, faults) = failures::start(Limits::default()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let stop = std::future::pending::<Stop>();
+    let stop = Box::pin(std::future::pending::<Stop>());
     let service = tokio::spawn(galley_server::serve(app.galley.clone(), listener, None, stop));
     let templates = path(PHONE, KEY);
     let events = templates.replace("/message_templates", "/events");

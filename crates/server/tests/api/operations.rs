@@ -1,6 +1,7 @@
 //! Liveness, readiness, metrics, problem pages, request ids and the access log.
 
 use axum::http::Method;
+use futures_util::FutureExt as _;
 use galley_server::{
     LoggedRequests,
     workers::{Worker, run_supervised},
@@ -27,7 +28,7 @@ async fn a_worker_that_panics_is_reported_by_readiness_and_metrics() {
     let app = TestApp::start().await;
     let get = async |path| app.send(request(Method::GET, path, "", "")).await;
     assert_eq!(get("/readyz").await.json()["warnings"], Value::Null);
-    let panics = |_| async { panic!("a bug in a worker") };
+    let panics = Box::new(|_| async { panic!("a bug in a worker") }.boxed());
     tokio::spawn(run_supervised(app.app.clone(), Worker::SearchIndexer, panics));
     let restarts = r#"galley_worker_restarts_total{worker="search_indexer"} "#;
     while !get("/metrics").await.text().contains(&format!("{restarts}1")) {
