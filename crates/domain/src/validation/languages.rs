@@ -2,13 +2,41 @@
 
 pub(crate) mod whatsapp;
 
-use isolang::Language;
-use unic_langid::LanguageIdentifier;
+use std::sync::LazyLock;
 
 use crate::violation::{Rule, TextViolation, truncated};
 
 /// Longest input to suggest a code for, in bytes.
 pub(crate) const MAX_SUGGESTION_BYTES: usize = 60;
+
+/// A language of ISO 639-1.
+struct Language {
+    code: &'static str,
+    /// The three-letter code of ISO 639-3.
+    code3: &'static str,
+    /// The region in which the language is probably meant, according to CLDR.
+    likely_region: Option<&'static str>,
+    name: String,
+}
+
+/// Every language of ISO 639-1, sorted by code. A line is the code, that of ISO 639-3, the likely
+/// region or `-`, and the English name.
+static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
+    let language = |line: &'static str| {
+        let mut fields = line.splitn(4, ' ');
+        let mut next = || fields.next().expect("a line has four fields");
+        let (code, code3, region) = (next(), next(), next());
+        let likely_region = (region != "-").then_some(region);
+        Language { code, code3, likely_region, name: next().to_lowercase() }
+    };
+    include_str!("languages/languages.txt").lines().map(language).collect()
+});
+
+/// Every region of ISO 3166-1, sorted: its two-letter and its three-letter code.
+static REGIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let codes = include_str!("languages/regions.txt").lines();
+    codes.map(|line| line.split_once(' ').expect("a line has two codes")).collect()
+});
 
 /// Checks a code.
 pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
@@ -23,11 +51,11 @@ pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
         let message = format!("`{}` does not have the form language_REGION", truncated(text));
         return report(Rule::LanguageForm, message);
     };
-    if Language::from_639_1(language).is_none() {
+    if language_of(language).is_none() {
         let message = format!("`{language}` is not an ISO 639-1 language code");
         report(Rule::LanguageUnknown, message);
     }
-    if rust_iso3166::from_alpha2(region).is_none() {
+    if REGIONS.binary_search_by_key(&region, |it| it.0).is_err() {
         let message = format!("`{region}` is not an ISO 3166-1 region code");
         report(Rule::RegionUnknown, message);
     }
@@ -35,16 +63,12 @@ pub(crate) fn check(text: &str, violations: &mut Vec<TextViolation>) {
 
 /// Every ISO 639-1 code, for the schema.
 pub(crate) fn languages() -> Vec<&'static str> {
-    let mut codes: Vec<_> = isolang::languages().filter_map(|it| it.to_639_1()).collect();
-    codes.sort_unstable();
-    codes
+    LANGUAGES.iter().map(|it| it.code).collect()
 }
 
 /// Every ISO 3166-1 alpha-2 code, for the schema.
 pub(crate) fn regions() -> Vec<&'static str> {
-    let mut codes: Vec<_> = rust_iso3166::ALL.iter().map(|it| it.alpha2).collect();
-    codes.sort_unstable();
-    codes
+    REGIONS.iter().map(|it| it.0).collect()
 }
 
 /// The language and region of a well-formed code.
@@ -73,27 +97,27 @@ pub(crate) fn suggestion(text: &str) -> Option<String> {
     Some(format!("{language}_{region}"))
 }
 
+/// The language with a two-letter code.
+fn language_of(code: &str) -> Option<&'static Language> {
+    let index = LANGUAGES.binary_search_by_key(&code, |it| it.code).ok()?;
+    LANGUAGES.get(index)
+}
+
 /// The ISO 639-1 code of a language given by a two- or three-letter code or its English name.
 pub(crate) fn find_language(word: &str) -> Option<&'static str> {
-    let language = Language::from_639_1(word)
-        .or_else(|| Language::from_639_3(word))
-        .or_else(|| Language::from_name_lowercase(word))?;
-    language.to_639_1()
+    let is_meant = |it: &&Language| it.code == word || it.code3 == word || it.name == word;
+    LANGUAGES.iter().find(is_meant).map(|it| it.code)
 }
 
 /// The ISO 3166-1 alpha-2 code of a region given by a two- or three-letter code.
-pub(crate) fn find_region(word: &str) -> Option<String> {
+pub(crate) fn find_region(word: &str) -> Option<&'static str> {
     let upper = word.to_uppercase();
-    let country =
-        rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper))?;
-    Some(country.alpha2.to_owned())
+    REGIONS.iter().find(|it| it.0 == upper || it.1 == upper).map(|it| it.0)
 }
 
-/// The likely region of a language, according to CLDR.
-pub(crate) fn likely_region(language: &str) -> Option<String> {
-    let mut identifier: LanguageIdentifier = language.parse().ok()?;
-    identifier.maximize();
-    find_region(identifier.region?.as_str())
+/// The likely region of a language with a two-letter code.
+pub(crate) fn likely_region(language: &str) -> Option<&'static str> {
+    language_of(language)?.likely_region
 }
 
 #[cfg(test)]

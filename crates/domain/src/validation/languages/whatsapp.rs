@@ -51,9 +51,9 @@ pub(crate) fn suggestion(text: &str) -> Option<&'static str> {
     };
     let region = words.filter_map(languages::find_region).next_back();
     let known = |code: String| CODES.iter().find(|it| it.eq_ignore_ascii_case(&code)).copied();
-    let in_region = |region: String| known(format!("{language}_{region}"));
+    let in_region = |region: &str| known(format!("{language}_{region}"));
     known(folded.clone())
-        .or_else(|| region.clone().and_then(in_region))
+        .or_else(|| region.and_then(in_region))
         .or_else(|| known(language.to_owned()))
         .or_else(|| (language == "pt" && region.is_some()).then_some("pt_PT"))
         .or_else(|| languages::likely_region(language).and_then(in_region))
