@@ -1,6 +1,6 @@
 //! Storage failures.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, io, sync::Arc, time::Duration};
 
 /// A storage failure, classified by what the caller can do about it. A copy of it is for another caller
 /// that fails for the same reason.
@@ -41,8 +41,20 @@ pub(crate) fn no_account() -> StoreError {
 }
 
 /// A failure whose cause has nothing but a text.
-pub(crate) fn failed(cause: &'static str) -> StoreError {
-    StoreError::Failed(Arc::from(Box::<dyn Error + Send + Sync>::from(cause)))
+pub(crate) fn failed(text: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+    StoreError::Failed(cause(text))
+}
+
+/// A cause that has nothing but a text.
+pub(crate) fn cause(text: impl Into<Box<dyn Error + Send + Sync>>) -> Cause {
+    Arc::from(text.into())
+}
+
+/// The file system does not do what the database needs of it.
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        Self::Unavailable(Arc::new(error))
+    }
 }
 
 /// A kind of longer reads. Each has a limit of its own, and a share of it for each account.

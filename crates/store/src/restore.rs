@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use crate::{
     CopyPhase, PhaseObserver, StoreError,
+    error::cause,
     partial_file::{PartialFile, PartialFileError, with_suffix},
     sqlite::{
         backup::{find_damage, writing},
@@ -70,7 +71,7 @@ impl From<PartialFileError> for RestoreError {
         match error {
             PartialFileError::InProgress(path) => Self::InProgress(path),
             PartialFileError::Exists(path) => Self::Occupied(vec![path]),
-            PartialFileError::Write(path, error) => Self::Write(path, unavailable(error)),
+            PartialFileError::Write(path, error) => Self::Write(path, error.into()),
         }
     }
 }
@@ -114,9 +115,8 @@ fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
 
 /// Copies the backup, including its WAL, into the file. Returns the row counts.
 fn write(source: &Connection, path: &Path) -> Result<Vec<(&'static str, u64)>, StoreError> {
-    let name = path
-        .to_str()
-        .ok_or_else(|| unavailable(std::io::Error::other("the path of a store must be UTF-8")))?;
+    let not_utf8 = || StoreError::Unavailable(cause("the path of a store must be UTF-8"));
+    let name = path.to_str().ok_or_else(not_utf8)?;
     source.execute("VACUUM INTO ?1", [name])?;
     let restored = connection::open_to_copy(path)?;
     let mut counts = Vec::new();
@@ -125,8 +125,4 @@ fn write(source: &Connection, path: &Path) -> Result<Vec<(&'static str, u64)>, S
         counts.push((label, count.unsigned_abs()));
     }
     Ok(counts)
-}
-
-fn unavailable(error: std::io::Error) -> StoreError {
-    StoreError::Unavailable(std::sync::Arc::new(error))
 }

@@ -1,9 +1,9 @@
 //! The checksums of rows as SQL expressions, and the error for a row that does not match its own. Only
 //! SQLite stores them: PostgreSQL has checksums of its pages.
 
-use std::{fmt::Display, sync::Arc};
+use std::fmt::Display;
 
-use crate::StoreError;
+use crate::{StoreError, error::cause};
 
 /// The columns of `template` that its checksum covers.
 macro_rules! template_columns {
@@ -50,17 +50,10 @@ pub(crate) use {
     upload_chunk_checksum,
 };
 
-/// A row whose content is not what was written.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the row {key} of the table {table} does not match its checksum: the disk has damaged it; restore a backup"
-)]
-pub(crate) struct DamagedRow {
-    table: &'static str,
-    key: String,
-}
-
 /// The error for a row that does not match its checksum.
 pub(crate) fn damaged(table: &'static str, key: impl Display) -> StoreError {
-    StoreError::Damaged(Arc::new(DamagedRow { table, key: format!("{key}") }))
+    StoreError::Damaged(cause(format!(
+        "the row {key} of the table {table} does not match its checksum: the disk has damaged it; \
+         restore a backup"
+    )))
 }

@@ -1,8 +1,6 @@
 //! Which migrations a store needs, and which stores are refused.
 
-use std::sync::Arc;
-
-use crate::StoreError;
+use crate::{StoreError, error::failed};
 
 /// What to do with a schema that is older than this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,29 +14,6 @@ pub enum SchemaPolicy {
     RefuseUnlessEmpty,
     /// Keep it unchanged, for commands that only read or copy.
     Keep,
-}
-
-/// Why a store is refused because of its schema.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum UnsupportedSchema {
-    #[error(
-        "the {kind} has schema {found}, newer than schema {known} of this program: use a newer galley"
-    )]
-    Newer { kind: &'static str, found: usize, known: usize },
-    #[error(
-        "the {kind} has schema {found}, older than schema {known} of this program: `galley serve` migrates it{copy_advice}"
-    )]
-    Older { kind: &'static str, found: usize, known: usize, copy_advice: &'static str },
-    #[error(
-        "the {kind} has schema {found}, written by a build before 0.1.0, from which there is no upgrade: create a new store, and create the templates there that the earlier build lists (GET …/message_templates)"
-    )]
-    BeforeFirstRelease { kind: &'static str, found: usize },
-}
-
-impl From<UnsupportedSchema> for StoreError {
-    fn from(error: UnsupportedSchema) -> Self {
-        Self::Failed(Arc::new(error))
-    }
 }
 
 /// The migrations of one kind of store.
@@ -69,21 +44,31 @@ impl Migrations {
     }
 
     /// Refuses a schema that this program cannot use, whether or not it may migrate.
-    pub(crate) fn check(&self, found: usize) -> Result<(), UnsupportedSchema> {
+    pub(crate) fn check(&self, found: usize) -> Result<(), StoreError> {
         let (kind, known) = (self.kind, self.latest());
         if found > known {
-            return Err(UnsupportedSchema::Newer { kind, found, known });
+            return Err(failed(format!(
+                "the {kind} has schema {found}, newer than schema {known} of this program: use a \
+                 newer galley"
+            )));
         }
         if (1..self.first).contains(&found) {
-            return Err(UnsupportedSchema::BeforeFirstRelease { kind, found });
+            return Err(failed(format!(
+                "the {kind} has schema {found}, written by a build before 0.1.0, from which there is \
+                 no upgrade: create a new store, and create the templates there that the earlier \
+                 build lists (GET …/message_templates)"
+            )));
         }
         Ok(())
     }
 
     /// The error for a store that needs a migration where none is allowed.
-    pub(crate) fn older(&self, found: usize) -> UnsupportedSchema {
-        let Self { kind, copy_advice, .. } = *self;
-        UnsupportedSchema::Older { kind, found, known: self.latest(), copy_advice }
+    pub(crate) fn older(&self, found: usize) -> StoreError {
+        let (Self { kind, copy_advice, .. }, known) = (self, self.latest());
+        failed(format!(
+            "the {kind} has schema {found}, older than schema {known} of this program: `galley serve` \
+             migrates it{copy_advice}"
+        ))
     }
 
     /// Whether a store of this version is to be migrated; 0 is a new store.
@@ -91,7 +76,7 @@ impl Migrations {
         &self,
         policy: SchemaPolicy,
         found: usize,
-    ) -> Result<bool, UnsupportedSchema> {
+    ) -> Result<bool, StoreError> {
         self.check(found)?;
         match policy {
             _ if found == self.latest() => Ok(false),
@@ -105,6 +90,8 @@ impl Migrations {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
     const MIGRATIONS: Migrations =
@@ -122,8 +109,10 @@ mod tests {
     #[test]
     fn the_policy_decides_about_older_stores_only() {
         use SchemaPolicy::{Keep, Migrate, Refuse, RefuseUnlessEmpty};
-        let wanted =
-            |policy, found| MIGRATIONS.are_wanted(policy, found).map_err(|it| it.to_string());
+        let wanted = |policy, found| {
+            let wanted = MIGRATIONS.are_wanted(policy, found);
+            wanted.map_err(|it| it.source().unwrap().to_string())
+        };
         for (policy, new, older) in [
             (Migrate, Some(true), Some(true)),
             (RefuseUnlessEmpty, Some(true), None),

@@ -7,27 +7,15 @@ use rusqlite::Connection;
 use super::{checksum, connection};
 use crate::{
     CopyPhase, PhaseObserver, StoreError,
+    error::failed,
     partial_file::{PartialFile, PartialFileError, refuse_existing, with_suffix},
 };
 
 /// Suffix of the file that a backup writes.
 const PARTIAL_SUFFIX: &str = ".galley-partial";
 
-/// Why there is no backup.
-#[derive(Debug, thiserror::Error)]
-enum BackupError {
-    #[error("the path of a backup must be UTF-8")]
-    NotUtf8,
-    #[error(
-        "the copy is damaged and was deleted ({0}): restore an earlier backup, or keep the copy with --allow-damaged"
-    )]
-    Damaged(String),
-    #[error(transparent)]
-    File(#[from] PartialFileError),
-}
-
-impl From<BackupError> for StoreError {
-    fn from(error: BackupError) -> Self {
+impl From<PartialFileError> for StoreError {
+    fn from(error: PartialFileError) -> Self {
         Self::Failed(Arc::new(error))
     }
 }
@@ -40,10 +28,10 @@ pub(super) fn backup(
     allow_damaged: bool,
     observer: PhaseObserver<'_>,
 ) -> Result<(), StoreError> {
-    let failed = |error: PartialFileError| StoreError::from(BackupError::from(error));
-    refuse_existing(path).map_err(failed)?;
-    let partial = PartialFile::lock(with_suffix(path, PARTIAL_SUFFIX)).map_err(failed)?;
-    let name = partial.path().to_str().ok_or(BackupError::NotUtf8)?;
+    refuse_existing(path)?;
+    let partial = PartialFile::lock(with_suffix(path, PARTIAL_SUFFIX))?;
+    let not_utf8 = || failed("the path of a backup must be UTF-8");
+    let name = partial.path().to_str().ok_or_else(not_utf8)?;
     observer(writing(store, partial.path()));
     // VACUUM INTO accepts an empty file and never blocks a writer, but it does not sync the file.
     store.execute("VACUUM INTO ?1", [name])?;
@@ -51,9 +39,12 @@ pub(super) fn backup(
     if let Some(damage) = find_damage(&connection::open_to_copy(partial.path())?)?
         && !allow_damaged
     {
-        return Err(BackupError::Damaged(damage).into());
+        return Err(failed(format!(
+            "the copy is damaged and was deleted ({damage}): restore an earlier backup, or keep the \
+             copy with --allow-damaged"
+        )));
     }
-    partial.persist(path).map_err(failed)
+    Ok(partial.persist(path)?)
 }
 
 /// The phase that copies a store into a file. Free pages are not copied. The size is only shown, so

@@ -129,8 +129,7 @@ impl Checkpointer {
                 done.store(true, Ordering::Release);
             }
         };
-        let thread = std::thread::Builder::new().name("galley-wal-ckpt".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+        let thread = std::thread::Builder::new().name("galley-wal-ckpt".to_owned()).spawn(work)?;
         Ok(Self {
             start: Some(start),
             finished,

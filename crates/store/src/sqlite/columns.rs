@@ -1,12 +1,11 @@
 //! Decodes columns of a row of SQLite.
 
-use std::sync::Arc;
-
 use rusqlite::{Row, RowIndex as _};
 
 use super::checksum;
 use crate::{
     StoreError,
+    error::cause,
     stored_row::{Column, StoredRow, StoredValue},
 };
 
@@ -24,13 +23,6 @@ impl StoredRow for Row<'_> {
     }
 
     fn corrupt(&self, column: impl Column) -> StoreError {
-        StoreError::Damaged(Arc::new(CorruptRow { column: format!("{column:?}") }))
+        StoreError::Damaged(cause(format!("the column {column:?} contains an invalid value")))
     }
-}
-
-/// A row contains a value that no version of this program writes.
-#[derive(Debug, thiserror::Error)]
-#[error("the column {column} contains an invalid value")]
-struct CorruptRow {
-    column: String,
 }

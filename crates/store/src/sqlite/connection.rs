@@ -1,16 +1,12 @@
 //! Opens SQLite connections with the settings each purpose needs, and checks those that durability
 //! depends on.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt::Display, path::Path, time::Duration};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, types::FromSql};
 
 use super::{checksum, missing_rights, schema, store_files::SEARCH_INDEX_SUFFIX};
-use crate::{SchemaPolicy, StoreError, partial_file::with_suffix};
+use crate::{SchemaPolicy, StoreError, error::failed, partial_file::with_suffix};
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
 /// write on two connections).
@@ -21,39 +17,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How much of the file a connection maps into memory; pages beyond are read with system calls.
 const MAX_MMAP_BYTES: i64 = 2 * 1_024 * 1_024 * 1_024;
-
-/// Why a file cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
-    #[error(
-        "this program contains SQLite {0}, which can corrupt a database; 3.51.3 is the oldest safe version"
-    )]
-    UnsafeSqlite(&'static str),
-    #[error("the file is a database of another program")]
-    OtherApplication,
-    #[error("the file is not a galley store")]
-    NotAStore,
-    #[error("the file is in use: stop the service and every other process that has it open")]
-    InUse,
-    #[error(
-        "the store does not exist, but its write-ahead log {} does, which may contain its last writes: put the store file back beside it, or move it away",
-        .0.display()
-    )]
-    LeftoverWal(PathBuf),
-    #[error(
-        "the store does not exist, but its search index {} does: put the store file back, check `store`, or start with `galley serve --new-store` to create an empty store",
-        .0.display()
-    )]
-    LeftoverIndex(PathBuf),
-    #[error("SQLite did not apply the setting {setting}: it is {found}")]
-    Setting { setting: &'static str, found: String },
-}
-
-impl From<OpenError> for StoreError {
-    fn from(error: OpenError) -> Self {
-        Self::Failed(Arc::new(error))
-    }
-}
 
 fn open_read_write(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -71,10 +34,18 @@ pub(crate) fn create_if_missing(path: &Path, new_store: bool) -> Result<(), Stor
     }
     let leftover = |suffix| Some(with_suffix(path, suffix)).filter(|file| file.exists());
     if let Some(wal) = leftover("-wal") {
-        return Err(OpenError::LeftoverWal(wal).into());
+        return Err(failed(format!(
+            "the store does not exist, but its write-ahead log {} does, which may contain its last \
+             writes: put the store file back beside it, or move it away",
+            wal.display()
+        )));
     }
     match leftover(SEARCH_INDEX_SUFFIX) {
-        Some(index) if !new_store => Err(OpenError::LeftoverIndex(index).into()),
+        Some(index) if !new_store => Err(failed(format!(
+            "the store does not exist, but its search index {} does: put the store file back, check \
+             `store`, or start with `galley serve --new-store` to create an empty store",
+            index.display()
+        ))),
         _ => create_private(path),
     }
 }
@@ -85,7 +56,11 @@ pub(crate) fn open_for_writing(
     schema_policy: SchemaPolicy,
 ) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < MIN_SQLITE_VERSION {
-        return Err(OpenError::UnsafeSqlite(rusqlite::version()).into());
+        return Err(failed(format!(
+            "this program contains SQLite {}, which can corrupt a database; 3.51.3 is the oldest safe \
+             version",
+            rusqlite::version()
+        )));
     }
     let mut connection = open_read_write(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -102,24 +77,28 @@ pub(crate) fn open_for_writing(
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 128 * 1_024 * 1_024)?;
     connection.set_prepared_statement_cache_capacity(96);
-    for (setting, found, good) in durability_settings(&connection)? {
-        if !good {
-            return Err(OpenError::Setting { setting, found }.into());
-        }
-    }
+    check_setting(&connection, "journal_mode", &"wal".to_owned())?;
+    check_setting(&connection, "synchronous", &2)?;
     // A migration may replace a table that others refer to, which is not possible while SQLite checks
     // the references.
     connection.pragma_update(None, "foreign_keys", false)?;
     schema::migrate(&mut connection, &schema::MIGRATIONS, schema_policy)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let foreign_keys: i64 =
-        connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
-    match foreign_keys {
-        1 => Ok(connection),
-        found => {
-            Err(OpenError::Setting { setting: "foreign_keys", found: found.to_string() }.into())
-        }
-    }
+    check_setting(&connection, "foreign_keys", &1)?;
+    Ok(connection)
+}
+
+/// Checks that SQLite has applied a setting.
+fn check_setting<T: FromSql + Display + PartialEq>(
+    connection: &Connection,
+    setting: &str,
+    expected: &T,
+) -> Result<(), StoreError> {
+    let found: T = connection.pragma_query_value(None, setting, |row| row.get(0))?;
+    let is_applied = found == *expected;
+    is_applied
+        .then_some(())
+        .ok_or_else(|| failed(format!("SQLite did not apply the setting {setting}: it is {found}")))
 }
 
 /// Creates an empty file that only its owner can read. SQLite gives its WAL the same permissions.
@@ -129,8 +108,7 @@ pub(crate) fn create_private(path: &Path) -> Result<(), StoreError> {
     match created {
         // Another process that starts at the same time created it.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::Unavailable(Arc::new(error))),
-        Ok(_) => Ok(()),
+        created => Ok(created.map(drop)?),
     }
 }
 
@@ -188,7 +166,9 @@ pub(crate) fn open_exclusive(path: &Path) -> Result<Connection, StoreError> {
         connection.execute_batch("BEGIN")?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(
             |error| match error.sqlite_error_code() {
-                Some(rusqlite::ErrorCode::DatabaseBusy) => OpenError::InUse.into(),
+                Some(rusqlite::ErrorCode::DatabaseBusy) => failed(
+                    "the file is in use: stop the service and every other process that has it open",
+                ),
                 _ => StoreError::from(error),
             },
         )?;
@@ -196,18 +176,6 @@ pub(crate) fn open_exclusive(path: &Path) -> Result<Connection, StoreError> {
         Ok(connection)
     };
     open().map_err(|error| missing_rights::explained(path, error))
-}
-
-/// The settings that durability depends on: name, current value, and whether that is safe.
-fn durability_settings(
-    connection: &Connection,
-) -> Result<[(&'static str, String, bool); 2], StoreError> {
-    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-    Ok([
-        ("journal_mode", journal.clone(), journal == "wal"),
-        ("synchronous", synchronous.to_string(), synchronous == 2),
-    ])
 }
 
 #[cfg(test)]
@@ -234,6 +202,8 @@ mod tests {
         create_if_missing(&path, false).unwrap();
         let connection = open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
         assert!(rusqlite::version_number() >= MIN_SQLITE_VERSION);
-        assert!(durability_settings(&connection).unwrap().iter().all(|(_, _, good)| *good));
+        check_setting(&connection, "journal_mode", &"wal".to_owned()).unwrap();
+        check_setting(&connection, "synchronous", &2).unwrap();
+        assert!(check_setting(&connection, "synchronous", &1).is_err());
     }
 }

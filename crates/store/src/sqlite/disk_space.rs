@@ -10,16 +10,14 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use crate::{
     StoreError,
+    error::cause,
     partial_file::{directory, with_suffix},
 };
 
@@ -37,18 +35,6 @@ pub(super) struct DiskSpace {
     /// Whether this process maintains the reserve file; any process may use it up.
     keeps_reserve: bool,
     is_low: AtomicBool,
-}
-
-/// The disk has less free space than the mark.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "only {free_mib} MiB are free on the disk of {}, less than the {min_free_mib} MiB of `min_free_disk_mib`: free some space",
-    path.display()
-)]
-struct LowSpace {
-    path: PathBuf,
-    free_mib: u64,
-    min_free_mib: u64,
 }
 
 impl DiskSpace {
@@ -77,15 +63,17 @@ impl DiskSpace {
             }
             return Ok(());
         }
-        let low = LowSpace {
-            path: self.path.clone(),
-            free_mib: free >> 20,
-            min_free_mib: self.min_free_bytes >> 20,
-        };
+        let low = format!(
+            "only {} MiB are free on the disk of {}, less than the {} MiB of `min_free_disk_mib`: \
+             free some space",
+            free >> 20,
+            self.path.display(),
+            self.min_free_bytes >> 20
+        );
         if !was_low {
             tracing::error!("writes of clients are refused: {low}");
         }
-        Err(StoreError::Full(Arc::new(low)))
+        Err(StoreError::Full(cause(low)))
     }
 
     /// Creates the reserve file, if this process maintains it and there is enough space.

@@ -65,8 +65,7 @@ impl SqliteStore {
         let connection = opened?;
         // SQLite opens a file that it cannot write for reading only.
         if connection.is_readonly("main")? {
-            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-            return Err(StoreError::Unavailable(Arc::new(denied)));
+            return Err(io::Error::from(io::ErrorKind::PermissionDenied).into());
         }
         space.restore_reserve();
         let files = Arc::new(OpenFiles::of(path)?);

@@ -10,16 +10,13 @@ use std::{
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use rusqlite::Connection;
 
 use super::connection;
-use crate::{StoreError, partial_file::with_suffix};
+use crate::{StoreError, error::cause, partial_file::with_suffix};
 
 /// Added to the name of a WAL whose database was replaced.
 const ASIDE_SUFFIX: &str = ".replaced";
@@ -42,17 +39,6 @@ pub(super) struct OpenFiles {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId(u64, u64);
 
-/// A path no longer leads to the file that is open.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{} was {happened} while the service is running, so the store refuses all reads and writes: put the file back, or stop the service before you use another one",
-    path.display()
-)]
-struct FilesGone {
-    path: PathBuf,
-    happened: &'static str,
-}
-
 impl OpenFiles {
     /// The files of a store that a connection has just opened.
     pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
@@ -63,33 +49,37 @@ impl OpenFiles {
                 files.push((file, id));
             }
         }
-        let database =
-            File::open(path).map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
-        Ok(Self { path: path.to_owned(), files, database, are_gone: AtomicBool::new(false) })
+        let (path, database) = (path.to_owned(), File::open(path)?);
+        Ok(Self { path, files, database, are_gone: AtomicBool::new(false) })
     }
 
     /// Waits until all that was written to the database file is on the disk.
     pub(super) fn sync_database(&self) -> Result<(), StoreError> {
-        self.database.sync_data().map_err(|error| StoreError::Unavailable(Arc::new(error)))
+        Ok(self.database.sync_data()?)
     }
 
     /// Checks that the paths lead to the open files. Logs when this changes.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let mut found = self.find_gone()?;
         // Rarely reached, so that moving files costs nothing when all is well.
-        if let Some(gone) = &found {
-            self.move_companions(gone.path == self.path)?;
+        if let Some((path, _)) = &found {
+            self.move_companions(*path == self.path)?;
             found = self.find_gone()?;
         }
         let was_gone = self.are_gone.swap(found.is_some(), Ordering::Relaxed);
         match found {
             None if was_gone => tracing::info!("the files of the store are back"),
             None => {}
-            Some(gone) => {
+            Some((path, happened)) => {
+                let gone = format!(
+                    "{} was {happened} while the service is running, so the store refuses all reads \
+                     and writes: put the file back, or stop the service before you use another one",
+                    path.display()
+                );
                 if !was_gone {
                     tracing::error!("{gone}");
                 }
-                return Err(StoreError::Unavailable(Arc::new(gone)));
+                return Err(StoreError::Unavailable(cause(gone)));
             }
         }
         Ok(())
@@ -119,21 +109,21 @@ impl OpenFiles {
             let aside = &with_suffix(path, ASIDE_SUFFIX);
             let (from, to) = if is_database_gone { (path, aside) } else { (aside, path) };
             if FileId::at(from)? == Some(*id) && !to.exists() {
-                std::fs::rename(from, to)
-                    .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+                std::fs::rename(from, to)?;
             }
         }
         Ok(())
     }
 
-    fn find_gone(&self) -> Result<Option<FilesGone>, StoreError> {
+    /// The first path that no longer leads to the file that is open, and what happened to it.
+    fn find_gone(&self) -> Result<Option<(&Path, &'static str)>, StoreError> {
         for (path, id) in &self.files {
             let happened = match FileId::at(path)? {
                 Some(found) if found == *id => continue,
                 Some(_) => "replaced by another file",
                 None => "deleted or moved",
             };
-            return Ok(Some(FilesGone { path: path.clone(), happened }));
+            return Ok(Some((path, happened)));
         }
         Ok(None)
     }
@@ -145,7 +135,7 @@ impl FileId {
         match path.metadata() {
             Ok(metadata) => Ok(Some(Self(metadata.dev(), metadata.ino()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::Unavailable(Arc::new(error))),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -255,7 +255,7 @@ impl ConnectionPool {
         for suffix in ["", "-wal", "-shm"] {
             match std::fs::remove_file(with_suffix(path, suffix)) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::Unavailable(Arc::new(error)));
+                    return Err(error.into());
                 }
                 _ => {}
             }

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::connection::OpenError;
 use crate::{
     Actor, AuditKind, StoreError,
     decisions::audit::migration,
     encoding::actor_key,
+    error::failed,
     schema_policy::{Migrations, SchemaPolicy},
 };
 
@@ -36,16 +36,16 @@ pub(crate) fn version(connection: &Connection) -> Result<usize, StoreError> {
 pub(super) fn check_store(connection: &Connection) -> Result<(), StoreError> {
     let (application, found) = (application_id(connection)?, version(connection)?);
     if application != APPLICATION_ID || found == 0 {
-        return Err(OpenError::NotAStore.into());
+        return Err(failed("the file is not a galley store"));
     }
-    Ok(MIGRATIONS.check(found)?)
+    MIGRATIONS.check(found)
 }
 
 /// Checks that the file is a Galley store with the schema of this program.
 pub(super) fn check_current_store(connection: &Connection) -> Result<(), StoreError> {
     check_store(connection)?;
     let found = version(connection)?;
-    if found < newest() { Err(MIGRATIONS.older(found).into()) } else { Ok(()) }
+    if found < newest() { Err(MIGRATIONS.older(found)) } else { Ok(()) }
 }
 
 fn application_id(connection: &Connection) -> Result<i32, StoreError> {
@@ -65,7 +65,7 @@ pub(super) fn migrate(
     let tables: i64 =
         transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION_ID && (application != 0 || tables > 0) {
-        return Err(OpenError::OtherApplication.into());
+        return Err(failed("the file is a database of another program"));
     }
     let (found, known) = (version(&transaction)?, migrations.latest());
     if migrations.are_wanted(schema_policy, found)? {

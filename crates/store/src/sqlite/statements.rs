@@ -31,6 +31,7 @@ use crate::{
     engine::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value, WriteKind,
     },
+    error::failed,
     records::IntegrityCheck,
     stored_row::Row,
 };
@@ -277,12 +278,8 @@ fn bind(prepared: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), StoreE
         let number: Option<usize> =
             prepared.parameter_name(index).and_then(|name| name.get(1..)?.parse().ok());
         let value = number.and_then(|number| values.get(number.checked_sub(1)?));
-        let value = value.ok_or_else(|| StoreError::Failed(Arc::new(MissingParameter)))?;
+        let value = value.ok_or_else(|| failed("a statement has more parameters than values"))?;
         prepared.raw_bind_parameter(index, value)?;
     }
     Ok(())
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("a statement has more parameters than values")]
-struct MissingParameter;

@@ -24,7 +24,10 @@ use tokio::sync::oneshot;
 pub(super) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
 use super::{SqliteOptions, open::Shared};
-use crate::{StoreError, engine::Output};
+use crate::{StoreError, engine::Output, error::cause};
+
+/// Why a write is refused or was not answered.
+const STOPPED: &str = "the writer thread has stopped";
 
 /// A handle to the writer thread. When it is dropped, the thread runs the queued writes and exits.
 pub(super) struct Writer {
@@ -45,8 +48,7 @@ impl Writer {
         let mut writer_loop = WriterLoop::new(path, connection, shared, options)?;
         let thread = std::thread::Builder::new()
             .name("galley-writer".to_owned())
-            .spawn(move || writer_loop.run(&receiver))
-            .map_err(|error| StoreError::Unavailable(Arc::new(error)))?;
+            .spawn(move || writer_loop.run(&receiver))?;
         Ok(Self { queue: Some(queue), queue_depth, thread: Some(thread) })
     }
 
@@ -73,14 +75,12 @@ impl Writer {
             self.queue_depth.fetch_sub(1, Ordering::Relaxed);
             return Err(match refused {
                 TrySendError::Full(_) => StoreError::Busy,
-                TrySendError::Disconnected(_) => stopped(),
+                TrySendError::Disconnected(_) => StoreError::Unavailable(cause(STOPPED)),
             });
         }
         // The writer replies to every write, even after a panic. Without a reply, the thread has died,
         // and whether before or after the commit is unknown.
-        response
-            .await
-            .unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(WriteError::Stopped))))
+        response.await.unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(cause(STOPPED))))
     }
 }
 
@@ -113,26 +113,8 @@ impl QueuedWrite {
 
     fn respond(self, outcome: Result<(), StoreError>) {
         // The caller may have cancelled since; the committed write stays.
-        let _ = self.reply.send(outcome.and_then(|()| self.output.ok_or_else(stopped)));
+        let _ = self.reply.send(outcome.map(|()| self.output.expect("its work was done")));
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum WriteError {
-    #[error("the writer thread has stopped")]
-    Stopped,
-    #[error("the write panicked")]
-    Panicked,
-    #[error("no ids are left")]
-    OutOfIds,
-}
-
-fn stopped() -> StoreError {
-    StoreError::Unavailable(Arc::new(WriteError::Stopped))
-}
-
-fn out_of_ids() -> StoreError {
-    StoreError::Failed(Arc::new(WriteError::OutOfIds))
 }
 
 #[cfg(test)]

@@ -10,12 +10,12 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::out_of_ids;
 use crate::{
     Author, StoreError,
     decisions::audit::AuditedChange,
     encoding::{actor_key, key, millis},
     engine::{AccountState, Dialect, EachRow, EngineTx, Value, values},
+    error::failed,
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
         statements::{execute, rows},
@@ -219,7 +219,7 @@ impl EngineTx for Batch {
         };
         let next = galley_domain::id::next(last, millis(at));
         self.last_template = Some(next);
-        TemplateId::new(next).ok_or_else(out_of_ids)
+        TemplateId::new(next).ok_or_else(|| failed("no ids are left"))
     }
 
     fn add_unique_key(&mut self, unique_key: Hash, template: TemplateId) {

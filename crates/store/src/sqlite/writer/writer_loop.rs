@@ -15,9 +15,10 @@ use std::{
 use galley_domain::id::AccountId;
 use rusqlite::Connection;
 
-use super::{Batch, QueuedWrite, WriteError, batch::ClosedBatch};
+use super::{Batch, QueuedWrite, batch::ClosedBatch};
 use crate::{
     SchemaPolicy, StoreError,
+    error::{cause, failed},
     sqlite::{
         Acknowledge, SqliteOptions, checkpoint::Checkpointer, connection, open::Shared,
         open_files::OpenFiles,
@@ -27,6 +28,9 @@ use crate::{
 /// Maximum number of writes in one transaction: enough to share a sync, few enough that the first
 /// one does not wait long.
 const MAX_BATCH_WRITES: usize = 512;
+
+/// Why a write fails that has found a bug.
+const PANICKED: &str = "the write panicked";
 
 /// The writer is idle after this long without a write.
 const IDLE_AFTER: Duration = Duration::from_millis(100);
@@ -109,8 +113,7 @@ impl WriterLoop {
             // A panic must not end the thread. Whether it came before or after the commit is unknown.
             if catch_unwind(AssertUnwindSafe(|| self.run_batch(&mut writes))).is_err() {
                 self.connection = None;
-                let error = StoreError::OutcomeUnknown(Arc::new(WriteError::Panicked));
-                self.fail(&mut writes, error);
+                self.fail(&mut writes, StoreError::OutcomeUnknown(cause(PANICKED)));
             }
         }
     }
@@ -311,5 +314,5 @@ fn respond_all(writes: &mut Vec<QueuedWrite>, outcome: &Result<(), StoreError>) 
 /// Runs one write. A panic in it must not end the writer thread.
 fn run_one(write: &mut QueuedWrite, batch: &mut Batch) -> Result<(), StoreError> {
     let run = catch_unwind(AssertUnwindSafe(|| write.run(batch)));
-    run.unwrap_or_else(|_| Err(StoreError::Failed(Arc::new(WriteError::Panicked))))
+    run.unwrap_or_else(|_| Err(failed(PANICKED)))
 }
