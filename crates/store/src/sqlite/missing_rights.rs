@@ -1,11 +1,6 @@
 //! Finds the file or directory that this process may not use, when a store cannot be opened.
 
-use std::{
-    fmt,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{os::unix::fs::MetadataExt as _, path::Path};
 
 use rustix::{
     fs::{Access, access},
@@ -16,21 +11,12 @@ use rustix::{
 use super::store_files::STORE_FILE_SUFFIXES;
 use crate::{
     StoreError,
+    error::cause,
     partial_file::{directory, with_suffix},
 };
 
-/// A file or directory that this process has too few rights on.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) struct MissingRights {
-    path: PathBuf,
-    needed: Needed,
-    owner: u32,
-    mode: u32,
-    process: u32,
-}
-
 /// What the store needs of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Needed {
     EnterDirectory,
     ReadAndWriteFile,
@@ -45,31 +31,12 @@ impl Needed {
             Self::CreateFilesInDirectory => Access::WRITE_OK.union(Access::EXEC_OK),
         }
     }
-}
 
-/// Says what is wrong, and how to fix it.
-impl fmt::Display for MissingRights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, needed, owner, mode, process } = self;
-        let path = path.display();
-        let needs = match needed {
-            Needed::EnterDirectory => "enter the directory",
-            Needed::ReadAndWriteFile => "read and write the file",
-            Needed::CreateFilesInDirectory => "create files in the directory",
-        };
-        write!(
-            f,
-            "permission denied: galley runs as user {process} and may not {needs} {path}, which \
-             belongs to user {owner} and has mode {mode:04o}. "
-        )?;
-        if owner == process {
-            let missing = if *needed == Needed::ReadAndWriteFile { "u+rw" } else { "u+wx" };
-            return write!(f, "Run chmod {missing} {path}");
-        }
-        write!(f, "Run galley as user {owner}, or ")?;
-        match needed {
-            Needed::EnterDirectory => f.write_str("choose another directory with --store"),
-            _ => write!(f, "run chown {process} {path}"),
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::EnterDirectory => "enter the directory",
+            Self::ReadAndWriteFile => "read and write the file",
+            Self::CreateFilesInDirectory => "create files in the directory",
         }
     }
 }
@@ -80,12 +47,12 @@ pub(super) fn explained(store: &Path, error: StoreError) -> StoreError {
         StoreError::Unavailable(_) => missing_rights(store),
         _ => None,
     };
-    found.map_or(error, |found| StoreError::Unavailable(Arc::new(found)))
+    found.map_or(error, |found| StoreError::Unavailable(cause(found)))
 }
 
-/// The first directory on the way to the store, file of the store, or directory of the store that
-/// this process may not use.
-fn missing_rights(store: &Path) -> Option<MissingRights> {
+/// What is wrong with the first directory on the way to the store, file of the store, or directory of
+/// the store that this process may not use, and how to fix it.
+fn missing_rights(store: &Path) -> Option<String> {
     // The file itself can be a link to another directory.
     let store = store.canonicalize().or_else(|_| std::path::absolute(store)).ok()?;
     let mut parents: Vec<&Path> = directory(&store).ancestors().collect();
@@ -95,15 +62,24 @@ fn missing_rights(store: &Path) -> Option<MissingRights> {
     let files = files.map(|file| (file, Needed::ReadAndWriteFile));
     // SQLite creates its WAL beside the store.
     let create = (directory(&store).to_owned(), Needed::CreateFilesInDirectory);
-    let is_refused =
-        |(path, needed): &(PathBuf, Needed)| access(path, needed.access()) == Err(Errno::ACCESS);
-    let (path, needed) = parents.chain(files).chain([create]).find(is_refused)?;
+    let (path, needed) = parents
+        .chain(files)
+        .chain([create])
+        .find(|(path, needed)| access(path, needed.access()) == Err(Errno::ACCESS))?;
     let metadata = path.metadata().ok()?;
-    Some(MissingRights {
-        needed,
-        owner: metadata.uid(),
-        mode: metadata.mode() & 0o7777,
-        process: geteuid().as_raw(),
-        path,
-    })
+    let (owner, process, path) = (metadata.uid(), geteuid().as_raw(), path.display());
+    let advice = if owner == process {
+        let missing = if needed == Needed::ReadAndWriteFile { "u+rw" } else { "u+wx" };
+        format!("Run chmod {missing} {path}")
+    } else if needed == Needed::EnterDirectory {
+        format!("Run galley as user {owner}, or choose another directory with --store")
+    } else {
+        format!("Run galley as user {owner}, or run chown {process} {path}")
+    };
+    Some(format!(
+        "permission denied: galley runs as user {process} and may not {} {path}, which belongs to \
+         user {owner} and has mode {:04o}. {advice}",
+        needed.as_str(),
+        metadata.mode() & 0o7777
+    ))
 }
