@@ -2,6 +2,7 @@
 
 mod id_range;
 mod page_size;
+mod reader;
 mod search_index;
 mod search_terms;
 
@@ -10,6 +11,7 @@ use galley_domain::id::AccountId;
 pub(crate) use self::{
     id_range::IdRange,
     page_size::{MAX_PAGE_BYTES, PageBuilder},
+    reader::{ListReader, Visit, count_by_name, page},
     search_index::IndexState,
     search_terms::{filter_terms, is_short, max_expansion},
 };
@@ -20,13 +22,6 @@ pub const MAX_LIST_COUNT: u64 = 1_000_000;
 
 /// Upper bound for list counts with search terms.
 pub const MAX_SEARCH_COUNT: u64 = 10_000;
-
-/// Minimum number of search results to read at once: some of the templates may have been deleted
-/// since they were indexed.
-pub(crate) const MIN_SEARCH_BATCH: usize = 16;
-
-/// Maximum number of search results to read at once.
-pub(crate) const MAX_SEARCH_BATCH: usize = 4_096;
 
 /// The list bucket of a template on PostgreSQL: its status, category and language. Must be the exact
 /// expression of its index. SQLite has a column for it.

@@ -3,11 +3,11 @@
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
-use super::{list, pool::PgConnection};
+use super::{list::List, pool::PgConnection};
 use crate::{
     ListQuery, SearchStatistics, StoreError,
     encoding::key,
-    lists::{IdRange, IndexState},
+    lists::{IdRange, IndexState, ListReader as _},
     statistics::IndexBacklog,
     stored_row::StoredRow as _,
 };
@@ -42,7 +42,7 @@ async fn first_unscanned(
 ) -> Result<Option<Timestamp>, StoreError> {
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
     let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
-    let rows = list::nearest(connection, &ListQuery::new(account, 1), range, 1).await?;
+    let rows = List { connection, query: &ListQuery::new(account, 1) }.nearest(range, 1).await?;
     rows.first().map(|row| row.timestamp("updated_at")).transpose()
 }
 

@@ -3,26 +3,26 @@
 //! whatever the number of templates. Filters by phone number and time have no index: they read the
 //! row of each template, without its content, until the page is full.
 
-use futures_util::future::try_join;
 use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
 use super::{index_state, pipeline::bound, pool::PgConnection, search::SearchQuery};
 use crate::{
-    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    Unindexed,
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError,
     encoding::{key, unique_key_hash, without_nul},
     engine::{Dialect, Value, values},
     lists::{
-        IdRange, MAX_PAGE_BYTES, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder,
-        bucket_on_postgres as bucket,
+        self, IdRange, IndexState, ListReader, MAX_PAGE_BYTES, Visit, bucket_on_postgres as bucket,
     },
     stored_row::StoredRow as _,
     templates::{columns, stored},
 };
 
-/// Takes the templates of a list in its order, until it returns `false`.
-type Visit<'v> = &'v mut (dyn FnMut(StoredTemplate) -> bool + Send);
+/// A list, and the connection that reads it.
+pub(super) struct List<'l> {
+    pub(super) connection: &'l PgConnection,
+    pub(super) query: &'l ListQuery,
+}
 
 const BUCKET: &str = bucket!();
 
@@ -91,27 +91,6 @@ fn has_content(row: &Row) -> Result<bool, StoreError> {
     Ok(row.try_get::<_, Option<&str>>("content")?.is_some())
 }
 
-/// Runs a statement whose first seven parameters are the account and the filters of the list.
-async fn select<const N: usize>(
-    connection: &PgConnection,
-    query: &ListQuery,
-    statement: &str,
-    others: [Value<'_>; N],
-) -> Result<Vec<Row>, StoreError> {
-    let (updated_from, updated_before) = query.updated_range();
-    let mut values = Vec::from(values![
-        query.account,
-        query.statuses.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
-        query.categories.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
-        Value::Texts(query.languages.iter().map(|it| without_nul(it)).collect()),
-        Value::Texts(query.phones.iter().map(|it| without_nul(it)).collect()),
-        updated_from,
-        updated_before,
-    ]);
-    values.extend(others);
-    connection.query(statement, &bound(&values)).await
-}
-
 /// The filters of a list within a bucket.
 fn row_filters(query: &ListQuery) -> String {
     if query.has_row_filters() {
@@ -124,259 +103,211 @@ fn row_filters(query: &ListQuery) -> String {
 /// Reads one page from a snapshot.
 pub(super) async fn page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
     connection.begin_snapshot().await?;
-    let page = read_page(connection, query).await;
+    let page = lists::page(&List { connection, query }).await;
     connection.roll_back().await;
     page
 }
 
-async fn read_page(connection: &PgConnection, query: &ListQuery) -> Result<Page, StoreError> {
-    let range = IdRange::of(query);
-    let mut page = PageBuilder::new(query.limit);
-    let mut add = |template| page.add(template);
-    // Sent together with the first statement of the search.
-    let found = find(connection, query, range, query.limit + 1, &mut add);
-    let (unindexed, ()) = try_join(unindexed(connection, query), found).await?;
-    let mut is_beyond_cursor = false;
-    if let Some(beyond) = IdRange::beyond_cursor(query) {
-        let mut visit = |_| {
-            is_beyond_cursor = true;
-            false
+impl ListReader for List<'_> {
+    type Search = SearchQuery;
+    /// Rows, of which some may have no content.
+    type Found = Vec<Row>;
+
+    fn query(&self) -> &ListQuery {
+        self.query
+    }
+
+    async fn index_state(&self) -> Result<IndexState, StoreError> {
+        index_state::load(self.connection, self.query.account).await
+    }
+
+    async fn by_name(&self, name: &NameFilter, range: IdRange) -> Result<Vec<Row>, StoreError> {
+        let (column, hash) = match name {
+            NameFilter::UniqueKey(unique_key) => ("unique_key", unique_key_hash(unique_key)),
+            NameFilter::TranslationGroup(group) => ("translation_group", group.0),
         };
-        find(connection, query, beyond, 1, &mut visit).await?;
+        let condition = format!("{column} = $8 AND id > $9 AND id < $10");
+        let (above, below) = range.bounds();
+        self.matching(range, &condition, values![hash, above, below]).await
     }
-    Ok(Page { unindexed, ..IdRange::page(query, page, is_beyond_cursor) })
-}
 
-/// What the search index lacks, if the list uses it.
-async fn unindexed(
-    connection: &PgConnection,
-    query: &ListQuery,
-) -> Result<Option<Unindexed>, StoreError> {
-    if !query.uses_search_index() {
-        return Ok(None);
+    /// The nearest ids in each matching bucket, merged, or those that await review. There are few of
+    /// these: they have an index of their own, and filters read their rows.
+    async fn nearest(&self, range: IdRange, wanted: usize) -> Result<Vec<Row>, StoreError> {
+        let order = range.order();
+        let (buckets, ids) = if self.query.awaiting_review {
+            let filters = filters(self.query);
+            let ids = format!(
+                "SELECT id FROM template WHERE account_id = $1 AND unique_key IS NOT NULL AND {filters} \
+                 AND id > $8 AND id < $9 ORDER BY id {order} LIMIT $10"
+            );
+            ("", ids)
+        } else {
+            let filters = row_filters(self.query);
+            let ids = format!(
+                "SELECT near.id FROM bucket CROSS JOIN LATERAL (SELECT id FROM template WHERE \
+                 account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL AND id > $8 AND \
+                 id < $9 AND {filters} ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL \
+                 AND {BUCKET_FILTERS} ORDER BY near.id {order} LIMIT $10"
+            );
+            (BUCKETS, ids)
+        };
+        let statement = format!(
+            "{buckets} SELECT {} FROM template WHERE id = ANY(ARRAY({ids})) ORDER BY id {order}",
+            page_columns(order)
+        );
+        let (above, below) = range.bounds();
+        self.select(&statement, values![above, below, Value::size(wanted)]).await
     }
-    Ok(index_state::load(connection, query.account).await?.unindexed())
-}
 
-/// Visits the templates in an id range that match the list query, of which at most `wanted` are
-/// needed.
-async fn find(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    if let Some(name) = &query.name {
-        let rows = by_name(connection, query, name, range).await?;
-        let mut visit = |template| !query.matches_words(&template) || visit(template);
-        return visit_rows(connection, query, range, rows, &mut visit).await.map(drop);
+    fn search(&self) -> Result<SearchQuery, StoreError> {
+        Ok(SearchQuery::new(self.query))
     }
-    if query.words.is_empty() {
-        let rows = nearest(connection, query, range, wanted).await?;
-        return visit_rows(connection, query, range, rows, visit).await.map(drop);
-    }
-    by_words(connection, query, range, wanted, visit).await
-}
 
-/// Visits the templates in these rows, and reads again those that came without content. Returns
-/// whether the visitor wants more.
-async fn visit_rows(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    mut rows: Vec<Row>,
-    visit: Visit<'_>,
-) -> Result<bool, StoreError> {
-    loop {
-        let mut without_content = Vec::new();
-        for row in &rows {
-            if !has_content(row)? {
-                without_content.push(row.template_id("id")?);
-            } else if !visit(stored(row)?) {
-                return Ok(false);
+    async fn hits(
+        &self,
+        search: &SearchQuery,
+        range: IdRange,
+        limit: usize,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        search.ids(self.connection, range, limit).await
+    }
+
+    /// Those that match the list, in its order.
+    async fn by_ids(&self, range: IdRange, ids: &[TemplateId]) -> Result<Vec<Row>, StoreError> {
+        let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
+        self.matching(range, "id = ANY($8)", values![ids]).await
+    }
+
+    /// Reads those again that came without content.
+    async fn visit(
+        &self,
+        range: IdRange,
+        mut found: Vec<Row>,
+        visit: Visit<'_>,
+    ) -> Result<bool, StoreError> {
+        loop {
+            let mut without_content = Vec::new();
+            for row in &found {
+                if !has_content(row)? {
+                    without_content.push(row.template_id("id")?);
+                } else if !visit(stored(row)?) {
+                    return Ok(false);
+                }
             }
+            if without_content.is_empty() {
+                return Ok(true);
+            }
+            drop(found);
+            found = self.by_ids(range, &without_content).await?;
         }
-        if without_content.is_empty() {
-            return Ok(true);
-        }
-        drop(rows);
-        rows = fetch(connection, query, range, &without_content).await?;
     }
 }
 
-/// The templates with the name; there are few.
-async fn by_name(
-    connection: &PgConnection,
-    query: &ListQuery,
-    name: &NameFilter,
-    range: IdRange,
-) -> Result<Vec<Row>, StoreError> {
-    let (column, hash) = match name {
-        NameFilter::UniqueKey(unique_key) => ("unique_key", unique_key_hash(unique_key)),
-        NameFilter::TranslationGroup(group) => ("translation_group", group.0),
-    };
-    let condition = format!("{column} = $8 AND id > $9 AND id < $10");
-    let (above, below) = range.bounds();
-    matching(connection, query, range, &condition, values![hash, above, below]).await
-}
-
-/// The first templates in the range: the nearest ids in each matching bucket, merged, or those that
-/// await review. There are few of these: they have an index of their own, and filters read their rows.
-pub(super) async fn nearest(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-) -> Result<Vec<Row>, StoreError> {
-    let order = range.order();
-    let (buckets, ids) = if query.awaiting_review {
-        let filters = filters(query);
-        let ids = format!(
-            "SELECT id FROM template WHERE account_id = $1 AND unique_key IS NOT NULL AND {filters} \
-             AND id > $8 AND id < $9 ORDER BY id {order} LIMIT $10"
-        );
-        ("", ids)
-    } else {
-        let filters = row_filters(query);
-        let ids = format!(
-            "SELECT near.id FROM bucket CROSS JOIN LATERAL (SELECT id FROM template WHERE \
-             account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL AND id > $8 AND \
-             id < $9 AND {filters} ORDER BY id {order} LIMIT $10) AS near WHERE bucket.name IS NOT NULL \
-             AND {BUCKET_FILTERS} ORDER BY near.id {order} LIMIT $10"
-        );
-        (BUCKETS, ids)
-    };
-    let statement = format!(
-        "{buckets} SELECT {} FROM template WHERE id = ANY(ARRAY({ids})) ORDER BY id {order}",
-        page_columns(order)
-    );
-    let (above, below) = range.bounds();
-    select(connection, query, &statement, values![above, below, Value::size(wanted)]).await
-}
-
-/// The search index finds candidates; their rows are checked against the filters.
-async fn by_words(
-    connection: &PgConnection,
-    query: &ListQuery,
-    mut range: IdRange,
-    wanted: usize,
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    let (search, mut step) = (SearchQuery::new(query), wanted.max(MIN_SEARCH_BATCH));
-    loop {
-        let ids = search.ids(connection, range, step).await?;
-        let next = ids.last().copied().filter(|_| ids.len() == step);
-        let rows = fetch(connection, query, range, &ids).await?;
-        if !visit_rows(connection, query, range, rows, visit).await? {
-            return Ok(());
-        }
-        let Some(last) = next else { return Ok(()) };
-        range = range.resuming_after(last);
-        // The filters match few of the hits, and every search begins anew.
-        step = (4 * step).min(MAX_SEARCH_BATCH);
+impl List<'_> {
+    /// Runs a statement whose first seven parameters are the account and the filters of the list.
+    async fn select<const N: usize>(
+        &self,
+        statement: &str,
+        others: [Value<'_>; N],
+    ) -> Result<Vec<Row>, StoreError> {
+        let query = self.query;
+        let (updated_from, updated_before) = query.updated_range();
+        let mut values = Vec::from(values![
+            query.account,
+            query.statuses.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+            query.categories.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+            Value::Texts(query.languages.iter().map(|it| without_nul(it)).collect()),
+            Value::Texts(query.phones.iter().map(|it| without_nul(it)).collect()),
+            updated_from,
+            updated_before,
+        ]);
+        values.extend(others);
+        self.connection.query(statement, &bound(&values)).await
     }
-}
 
-/// The rows of the templates with these ids that match the list query, in list order.
-async fn fetch(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    ids: &[TemplateId],
-) -> Result<Vec<Row>, StoreError> {
-    let ids: Vec<i64> = ids.iter().map(|id| key(id.get())).collect();
-    matching(connection, query, range, "id = ANY($8)", values![ids]).await
-}
+    /// The rows that the condition finds and that match the list, in its order.
+    async fn matching<const N: usize>(
+        &self,
+        range: IdRange,
+        condition: &str,
+        values: [Value<'_>; N],
+    ) -> Result<Vec<Row>, StoreError> {
+        let (order, filters) = (range.order(), filters(self.query));
+        let statement = format!(
+            "SELECT {} FROM template WHERE {condition} AND {OWNED} AND unique_key IS NOT NULL \
+             AND {filters} ORDER BY id {order}",
+            page_columns(order)
+        );
+        self.select(&statement, values).await
+    }
 
-/// The rows that the condition finds and that match the list query, in list order.
-async fn matching<const N: usize>(
-    connection: &PgConnection,
-    query: &ListQuery,
-    range: IdRange,
-    condition: &str,
-    values: [Value<'_>; N],
-) -> Result<Vec<Row>, StoreError> {
-    let (order, filters) = (range.order(), filters(query));
-    let statement = format!(
-        "SELECT {} FROM template WHERE {condition} AND {OWNED} AND unique_key IS NOT NULL \
-         AND {filters} ORDER BY id {order}",
-        page_columns(order)
-    );
-    select(connection, query, &statement, values).await
-}
+    /// Counts the templates of the list, up to the maximum.
+    pub(super) async fn count(&self) -> Result<u64, StoreError> {
+        if self.query.name.is_some() {
+            return lists::count_by_name(self).await;
+        }
+        if self.query.words.is_empty() {
+            return self.count_in_buckets().await;
+        }
+        // If at least half of the newest templates match, the maximum is reached among them. The index
+        // would collect all matches of such a common word first.
+        let newest = "SELECT template_id FROM (SELECT template_id, words FROM search_index \
+                      ORDER BY template_id DESC LIMIT $10) AS newest \
+                      WHERE words @@ (SELECT $9::text::tsquery)";
+        let count = self.count_hits(newest).await?;
+        if count == MAX_SEARCH_COUNT {
+            return Ok(count);
+        }
+        let all = "SELECT template_id FROM search_index WHERE words @@ (SELECT $9::text::tsquery) \
+                   LIMIT $10";
+        self.count_hits(all).await
+    }
 
-/// Counts the templates of a list, up to the maximum.
-pub(super) async fn count(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
-    if query.name.is_some() {
-        let mut count = 0;
-        let mut visit = |_| {
-            count += 1;
-            true
+    /// Counts the hits of a search statement that match the list, up to the maximum.
+    async fn count_hits(&self, hits: &str) -> Result<u64, StoreError> {
+        let statement = format!(
+            "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
+             JOIN template ON id = template_id WHERE {OWNED} AND unique_key IS NOT NULL AND {} \
+             LIMIT $8) AS counted",
+            filters(self.query)
+        );
+        // Some hits may be deleted since they were indexed, but not half of them.
+        let search = SearchQuery::new(self.query);
+        let values = values![MAX_SEARCH_COUNT, search.text(), 2 * MAX_SEARCH_COUNT];
+        let rows = self.select(&statement, values).await?;
+        rows.first().map_or(Ok(0), |row| row.number(0))
+    }
+
+    /// Counts with the account's index alone if there are no filters, else in the matching buckets.
+    async fn count_in_buckets(&self) -> Result<u64, StoreError> {
+        let query = self.query;
+        let has_bucket_filters = !(query.statuses.is_empty()
+            && query.categories.is_empty()
+            && query.languages.is_empty());
+        let rows = if query.awaiting_review {
+            let statement = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT \
+                 NULL AND {} LIMIT $8) AS counted",
+                filters(query)
+            );
+            self.select(&statement, values![MAX_LIST_COUNT]).await?
+        } else if has_bucket_filters || query.has_row_filters() {
+            let statement = format!(
+                "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
+                 FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL \
+                 AND {} OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $8) \
+                 AS counted",
+                row_filters(query)
+            );
+            self.select(&statement, values![MAX_LIST_COUNT]).await?
+        } else {
+            let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
+                             unique_key IS NOT NULL LIMIT $2) AS counted";
+            self.connection
+                .query(statement, &bound(&values![query.account, MAX_LIST_COUNT]))
+                .await?
         };
-        find(connection, query, IdRange::ALL, usize::MAX, &mut visit).await?;
-        return Ok(count);
+        rows.first().map_or(Ok(0), |row| row.number(0))
     }
-    if query.words.is_empty() {
-        return count_in_buckets(connection, query).await;
-    }
-    // If at least half of the newest templates match, the maximum is reached among them. The index
-    // would collect all matches of such a common word first.
-    let newest = "SELECT template_id FROM (SELECT template_id, words FROM search_index \
-                  ORDER BY template_id DESC LIMIT $10) AS newest \
-                  WHERE words @@ (SELECT $9::text::tsquery)";
-    let count = count_hits(connection, query, newest).await?;
-    if count == MAX_SEARCH_COUNT {
-        return Ok(count);
-    }
-    let all =
-        "SELECT template_id FROM search_index WHERE words @@ (SELECT $9::text::tsquery) LIMIT $10";
-    count_hits(connection, query, all).await
-}
-
-/// Counts the hits of a search statement that match the list query, up to the maximum.
-async fn count_hits(
-    connection: &PgConnection,
-    query: &ListQuery,
-    hits: &str,
-) -> Result<u64, StoreError> {
-    let statement = format!(
-        "WITH found AS MATERIALIZED ({hits}) SELECT count(*) FROM (SELECT 1 FROM found \
-         JOIN template ON id = template_id WHERE {OWNED} AND unique_key IS NOT NULL AND {} \
-         LIMIT $8) AS counted",
-        filters(query)
-    );
-    // Some hits may be deleted since they were indexed, but not half of them.
-    let search = SearchQuery::new(query);
-    let values = values![MAX_SEARCH_COUNT, search.text(), 2 * MAX_SEARCH_COUNT];
-    let rows = select(connection, query, &statement, values).await?;
-    rows.first().map_or(Ok(0), |row| row.number(0))
-}
-
-/// Counts with the account's index alone if there are no filters, else in the matching buckets.
-async fn count_in_buckets(connection: &PgConnection, query: &ListQuery) -> Result<u64, StoreError> {
-    let has_bucket_filters =
-        !(query.statuses.is_empty() && query.categories.is_empty() && query.languages.is_empty());
-    let rows = if query.awaiting_review {
-        let statement = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND unique_key IS NOT \
-             NULL AND {} LIMIT $8) AS counted",
-            filters(query)
-        );
-        select(connection, query, &statement, values![MAX_LIST_COUNT]).await?
-    } else if has_bucket_filters || query.has_row_filters() {
-        let statement = format!(
-            "{BUCKETS} SELECT count(*) FROM (SELECT 1 FROM bucket CROSS JOIN LATERAL (SELECT 1 \
-             FROM template WHERE account_id = $1 AND {BUCKET} = bucket.name AND unique_key IS NOT NULL \
-             AND {} OFFSET 0) AS there WHERE bucket.name IS NOT NULL AND {BUCKET_FILTERS} LIMIT $8) \
-             AS counted",
-            row_filters(query)
-        );
-        select(connection, query, &statement, values![MAX_LIST_COUNT]).await?
-    } else {
-        let statement = "SELECT count(*) FROM (SELECT 1 FROM template WHERE account_id = $1 AND \
-                         unique_key IS NOT NULL LIMIT $2) AS counted";
-        connection.query(statement, &bound(&values![query.account, MAX_LIST_COUNT])).await?
-    };
-    rows.first().map_or(Ok(0), |row| row.number(0))
 }

@@ -159,7 +159,7 @@ impl Engine for PostgresStore {
 
     async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
         let connection = self.acquire_for(ReadKind::Search, query.account).await?;
-        list::count(&connection, &query).await
+        list::List { connection: &connection, query: &query }.count().await
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {

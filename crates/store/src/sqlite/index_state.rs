@@ -4,11 +4,11 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::list;
+use super::{list::List, statements::ready};
 use crate::{
     ListQuery, StoreError,
     encoding::key,
-    lists::{IdRange, IndexState},
+    lists::{IdRange, IndexState, ListReader as _},
     stored_row::StoredRow as _,
 };
 
@@ -79,7 +79,8 @@ fn first_unscanned(
 ) -> Result<Option<Timestamp>, StoreError> {
     let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
     let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
-    let first = list::nearest(store, &ListQuery::new(account, 1), range, 1)?;
+    let list = List { store, index: None, query: &ListQuery::new(account, 1), name: None };
+    let first = ready(list.nearest(range, 1))?;
     let Some(id) = first.first() else { return Ok(None) };
     store
         .prepare_cached("SELECT updated_at FROM template WHERE id = ?1")?

@@ -5,21 +5,14 @@
 //! seeks, regardless of the number of templates. Filters by phone number and time have no index:
 //! they read the row of each template, without its content, until the page is full.
 
-use galley_domain::{
-    id::{AccountId, TemplateId},
-    rulebook::Category,
-    template::Status,
-};
+use galley_domain::{id::TemplateId, rulebook::Category, template::Status};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use super::{
-    buffered_index::{BufferedIndex, Lookup},
-    index_state, search, templates,
-};
+use super::{buffered_index::Lookup, index_state, search, statements::ready, templates};
 use crate::{
-    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError, StoredTemplate,
-    encoding::{key, unique_key_hash},
-    lists::{IdRange, MAX_SEARCH_BATCH, MIN_SEARCH_BATCH, PageBuilder},
+    ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError,
+    encoding::key,
+    lists::{self, IdRange, IndexState, ListReader, Visit},
     records::matches_any,
     stored_row::StoredRow as _,
 };
@@ -27,221 +20,230 @@ use crate::{
 /// Number of search results read at once when counting.
 const COUNT_BATCH: usize = 1_000;
 
-/// Takes the templates of a list in its order, until it returns `false`.
-type Visit<'v> = &'v mut dyn FnMut(StoredTemplate) -> bool;
-
-/// Begins to look up the unique key that the list filters by, if it does, before the transaction of
-/// the list.
-pub(super) fn look_up_name<'i>(
-    names: &'i BufferedIndex,
-    listing: &ListQuery,
-) -> Option<Lookup<'i>> {
-    match &listing.name {
-        Some(NameFilter::UniqueKey(unique_key)) => Some(names.lookup(unique_key_hash(unique_key))),
-        Some(NameFilter::TranslationGroup(_)) | None => None,
-    }
+/// A list, and the connections that read it.
+pub(super) struct List<'l> {
+    pub(super) store: &'l Connection,
+    /// The search index, if it is built.
+    pub(super) index: Option<&'l Connection>,
+    pub(super) query: &'l ListQuery,
+    /// The lookup of the unique key that the list filters by, if it does. It began before the
+    /// transaction of the list.
+    pub(super) name: Option<Lookup<'l>>,
 }
 
-/// One page. `index` is the search index, if it is built; `name` is the result of [`look_up_name`].
-pub(super) fn page(
-    connection: &Connection,
-    index: Option<&Connection>,
-    listing: &ListQuery,
-    name: Option<&Lookup<'_>>,
-) -> Result<Page, StoreError> {
-    // All statements read from one snapshot.
-    let snapshot = connection.unchecked_transaction()?;
-    let range = IdRange::of(listing);
-    // Before the search: what is indexed meanwhile is found, but reported as missing at worst.
-    let unindexed = if listing.uses_search_index() {
-        index_state::load(&snapshot, index, listing.account)?.unindexed()
-    } else {
-        None
-    };
-    let mut page = PageBuilder::new(listing.limit);
-    let wanted = listing.limit + 1;
-    find(&snapshot, index, listing, name, range, wanted, &mut |template| page.add(template))?;
-    let mut is_beyond_cursor = false;
-    if let Some(beyond) = IdRange::beyond_cursor(listing) {
-        find(&snapshot, index, listing, name, beyond, 1, &mut |_| {
-            is_beyond_cursor = true;
-            false
-        })?;
-    }
-    Ok(Page { unindexed, ..IdRange::page(listing, page, is_beyond_cursor) })
-}
-
-/// Visits the templates in the range that match the list, of which at most `wanted` are needed.
-fn find(
-    connection: &Connection,
-    index: Option<&Connection>,
-    listing: &ListQuery,
-    name: Option<&Lookup<'_>>,
-    range: IdRange,
-    wanted: usize,
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    if let Some(mut ids) = ids_of_name(connection, listing, name)? {
-        ids.retain(|id| range.contains(*id));
-        range.sort(&mut ids);
-        let mut visit = |template| !listing.matches_words(&template) || visit(template);
-        return fetch(connection, listing, ids, &mut visit).map(drop);
-    }
-    if listing.words.is_empty() {
-        let ids = nearest(connection, listing, range, wanted)?;
-        return fetch(connection, listing, ids, visit).map(drop);
-    }
-    match index {
-        Some(index) => search(connection, index, listing, range, wanted, visit),
-        None => Ok(()),
-    }
-}
-
-/// The ids of the templates with the name that the list filters by, if it does.
-fn ids_of_name(
-    connection: &Connection,
-    listing: &ListQuery,
-    name: Option<&Lookup<'_>>,
-) -> Result<Option<Vec<TemplateId>>, StoreError> {
-    Ok(match &listing.name {
-        Some(NameFilter::UniqueKey(_)) => {
-            let Some(name) = name else { return Ok(Some(Vec::new())) };
-            let id = name.finish(connection)?;
-            let conflict = templates::name_conflict(connection, listing.account, id, name.hash())?;
-            Some(conflict.and_then(|conflict| conflict.existing_id).into_iter().collect())
-        }
-        Some(NameFilter::TranslationGroup(group)) => {
-            let mut query = connection.prepare_cached(
-                "SELECT id FROM template INDEXED BY template_of_translation_group WHERE \
-                 translation_group = ?1 AND account_id = ?2 AND unique_key IS NOT NULL ORDER BY id",
-            )?;
-            let values = params![group.0, key(listing.account.get())];
-            let ids = query.query_and_then(values, |row| row.template_id(0))?;
-            Some(ids.collect::<Result<_, StoreError>>()?)
-        }
-        None => None,
-    })
-}
-
-/// Visits the templates with these ids that match the filters of the list. Returns whether the
-/// visitor wants more.
-fn fetch(
-    connection: &Connection,
-    listing: &ListQuery,
-    ids: impl IntoIterator<Item = TemplateId>,
-    visit: Visit<'_>,
-) -> Result<bool, StoreError> {
-    let mut rows = RowReader::new(connection, listing)?;
-    for id in ids {
-        // Content is long: it is read and decoded only if the rest of the row matches.
-        if listing.has_row_filters() && !rows.matches(id)? {
-            continue;
-        }
-        let template = templates::one(connection, listing.account, id)?;
-        if let Some(template) = template.filter(|template| listing.passes_filters(template))
-            && !visit(template)
-        {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Reads candidates from the search index and filters them by their current rows.
-fn search(
-    connection: &Connection,
-    index: &Connection,
-    listing: &ListQuery,
-    mut range: IdRange,
-    wanted: usize,
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    let query = search::Query::new(index, listing)?;
-    let mut batch = wanted.max(MIN_SEARCH_BATCH);
-    loop {
-        let ids = query.ids(index, range, batch)?;
-        let next = ids.last().copied().filter(|_| ids.len() == batch);
-        if !fetch(connection, listing, ids, visit)? {
-            return Ok(());
-        }
-        let Some(last) = next else { return Ok(()) };
-        range = range.resuming_after(last);
-        // The filters match few of the results, and every query looks the words up again.
-        batch = (4 * batch).min(MAX_SEARCH_BATCH);
-    }
+/// One page.
+pub(super) fn page(list: &List<'_>) -> Result<Page, StoreError> {
+    ready(lists::page(list))
 }
 
 /// The number of templates in the list, up to the limit of counting.
-pub(super) fn count(
-    connection: &Connection,
-    index: Option<&Connection>,
-    listing: &ListQuery,
-    name: Option<&Lookup<'_>>,
-) -> Result<u64, StoreError> {
-    let snapshot = connection.unchecked_transaction()?;
-    if listing.name.is_some() {
-        let mut count = 0;
-        find(&snapshot, index, listing, name, IdRange::ALL, usize::MAX, &mut |_| {
-            count += 1;
-            true
-        })?;
-        return Ok(count);
+pub(super) fn count(list: &List<'_>) -> Result<u64, StoreError> {
+    if list.query.name.is_some() {
+        return ready(lists::count_by_name(list));
     }
-    if listing.words.is_empty() && listing.awaiting_review {
+    if !list.query.words.is_empty() {
+        return list.count_found();
+    }
+    if list.query.awaiting_review {
         let max = usize::try_from(MAX_LIST_COUNT).unwrap_or(usize::MAX);
-        return Ok(awaiting_review(&snapshot, listing, IdRange::ALL, max)?.len() as u64);
+        return Ok(list.awaiting_review(IdRange::ALL, max)?.len() as u64);
     }
-    if listing.words.is_empty() {
-        return count_buckets(&snapshot, listing);
-    }
-    match index {
-        Some(index) => count_found(&snapshot, index, listing),
-        None => Ok(0),
-    }
+    list.count_in_buckets()
 }
 
-/// Counts list buckets in the database index, without reading rows.
-fn count_buckets(connection: &Connection, listing: &ListQuery) -> Result<u64, StoreError> {
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_in_bucket \
-         WHERE account_id = ?1 AND bucket = ?2 AND unique_key IS NOT NULL AND {} LIMIT ?3)",
-        RowFilters::sql(4, listing)
-    ))?;
-    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
-    let mut count = 0;
-    for bucket in
-        buckets(connection, listing.account)?.iter().filter(|it| listing.includes_bucket(it))
-    {
-        let rest = key(MAX_LIST_COUNT - count);
-        let account = key(listing.account.get());
-        let values = params![account, bucket, rest, is_set, from, before, phones];
-        let in_bucket: i64 = query.query_row(values, |row| row.get(0))?;
-        count += u64::try_from(in_bucket).unwrap_or(0);
-    }
-    Ok(count)
-}
+impl<'l> ListReader for List<'l> {
+    /// Without an index, a search finds nothing.
+    type Search = Option<search::Query<'l>>;
+    type Found = Vec<TemplateId>;
 
-/// Counts the search results that match the filters.
-fn count_found(
-    connection: &Connection,
-    index: &Connection,
-    listing: &ListQuery,
-) -> Result<u64, StoreError> {
-    let mut rows = RowReader::new(connection, listing)?;
-    let query = search::Query::new(index, listing)?;
-    let (mut range, mut count) = (IdRange::ALL, 0);
-    loop {
-        let ids = query.ids(index, range, COUNT_BATCH)?;
-        for id in &ids {
-            count += u64::from(rows.matches(*id)?);
-            if count == MAX_SEARCH_COUNT {
-                return Ok(count);
+    fn query(&self) -> &ListQuery {
+        self.query
+    }
+
+    async fn index_state(&self) -> Result<IndexState, StoreError> {
+        index_state::load(self.store, self.index, self.query.account)
+    }
+
+    async fn by_name(
+        &self,
+        name: &NameFilter,
+        range: IdRange,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        let mut ids: Vec<TemplateId> = match name {
+            NameFilter::UniqueKey(_) => {
+                let Some(name) = &self.name else { return Ok(Vec::new()) };
+                let (account, id) = (self.query.account, name.finish(self.store)?);
+                let conflict = templates::name_conflict(self.store, account, id, name.hash())?;
+                conflict.and_then(|conflict| conflict.existing_id).into_iter().collect()
+            }
+            NameFilter::TranslationGroup(group) => {
+                let mut query = self.store.prepare_cached(
+                    "SELECT id FROM template INDEXED BY template_of_translation_group WHERE \
+                     translation_group = ?1 AND account_id = ?2 AND unique_key IS NOT NULL ORDER BY id",
+                )?;
+                let values = params![group.0, key(self.query.account.get())];
+                let ids = query.query_and_then(values, |row| row.template_id(0))?;
+                ids.collect::<Result<_, StoreError>>()?
+            }
+        };
+        ids.retain(|id| range.contains(*id));
+        range.sort(&mut ids);
+        Ok(ids)
+    }
+
+    /// The first ids in the range, merged from all buckets that match the list.
+    async fn nearest(&self, range: IdRange, wanted: usize) -> Result<Vec<TemplateId>, StoreError> {
+        if self.query.awaiting_review {
+            return self.awaiting_review(range, wanted);
+        }
+        let mut query = self.store.prepare_cached(&format!(
+            "SELECT id FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
+             bucket = ?2 AND id < ?3 AND id > ?4 AND unique_key IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
+            RowFilters::sql(6, self.query),
+            range.order()
+        ))?;
+        let RowFilters { is_set, from, before, phones } = RowFilters::new(self.query);
+        let mut ids: Vec<TemplateId> = Vec::new();
+        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        for bucket in self.buckets()? {
+            // Ids beyond the last one found so far cannot be on the page.
+            let near = ids.get(wanted - 1).map_or(range, |last| range.stopping_before(*last));
+            let (above, below) = near.bounds();
+            let account = key(self.query.account.get());
+            let values =
+                params![account, bucket, below, above, limit, is_set, from, before, phones];
+            for id in query.query_and_then(values, |row| row.template_id(0))? {
+                ids.push(id?);
+            }
+            range.sort(&mut ids);
+            ids.truncate(wanted);
+        }
+        Ok(ids)
+    }
+
+    fn search(&self) -> Result<Self::Search, StoreError> {
+        self.index.map(|index| search::Query::new(index, self.query)).transpose()
+    }
+
+    async fn hits(
+        &self,
+        search: &Self::Search,
+        range: IdRange,
+        limit: usize,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        search.as_ref().map_or(Ok(Vec::new()), |search| search.ids(range, limit))
+    }
+
+    async fn by_ids(&self, _: IdRange, ids: &[TemplateId]) -> Result<Vec<TemplateId>, StoreError> {
+        Ok(ids.to_vec())
+    }
+
+    async fn visit(
+        &self,
+        _: IdRange,
+        found: Vec<TemplateId>,
+        visit: Visit<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut rows = RowReader::new(self)?;
+        for id in found {
+            // Content is long: it is read and decoded only if the rest of the row matches.
+            if self.query.has_row_filters() && !rows.matches(id)? {
+                continue;
+            }
+            let template = templates::one(self.store, self.query.account, id)?;
+            if let Some(template) = template.filter(|template| self.query.passes_filters(template))
+                && !visit(template)
+            {
+                return Ok(false);
             }
         }
-        match ids.last() {
-            Some(last) if ids.len() == COUNT_BATCH => range = range.resuming_after(*last),
-            _ => return Ok(count),
+        Ok(true)
+    }
+}
+
+impl List<'_> {
+    /// Counts list buckets in the database index, without reading rows.
+    fn count_in_buckets(&self) -> Result<u64, StoreError> {
+        let mut query = self.store.prepare_cached(&format!(
+            "SELECT count(*) FROM (SELECT 1 FROM template INDEXED BY template_in_bucket \
+             WHERE account_id = ?1 AND bucket = ?2 AND unique_key IS NOT NULL AND {} LIMIT ?3)",
+            RowFilters::sql(4, self.query)
+        ))?;
+        let RowFilters { is_set, from, before, phones } = RowFilters::new(self.query);
+        let mut count = 0;
+        for bucket in self.buckets()? {
+            let rest = key(MAX_LIST_COUNT - count);
+            let account = key(self.query.account.get());
+            let values = params![account, bucket, rest, is_set, from, before, phones];
+            let in_bucket: i64 = query.query_row(values, |row| row.get(0))?;
+            count += u64::try_from(in_bucket).unwrap_or(0);
         }
+        Ok(count)
+    }
+
+    /// Counts the search results that match the filters.
+    fn count_found(&self) -> Result<u64, StoreError> {
+        let Some(search) = self.search()? else { return Ok(0) };
+        let mut rows = RowReader::new(self)?;
+        let (mut range, mut count) = (IdRange::ALL, 0);
+        loop {
+            let ids = search.ids(range, COUNT_BATCH)?;
+            for id in &ids {
+                count += u64::from(rows.matches(*id)?);
+                if count == MAX_SEARCH_COUNT {
+                    return Ok(count);
+                }
+            }
+            match ids.last() {
+                Some(last) if ids.len() == COUNT_BATCH => range = range.resuming_after(*last),
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    /// The first ids in the range that match a list of templates that await review. There are few:
+    /// they have an index of their own, and filters read their rows.
+    fn awaiting_review(
+        &self,
+        range: IdRange,
+        wanted: usize,
+    ) -> Result<Vec<TemplateId>, StoreError> {
+        let mut query = self.store.prepare_cached(&format!(
+            "SELECT id, bucket FROM template INDEXED BY template_awaiting_review WHERE \
+             account_id = ?1 AND id < ?2 AND id > ?3 AND unique_key IS NOT NULL AND {AWAITING_REVIEW} AND {} \
+             ORDER BY id {}",
+            RowFilters::sql(4, self.query),
+            range.order()
+        ))?;
+        let RowFilters { is_set, from, before, phones } = RowFilters::new(self.query);
+        let (above, below) = range.bounds();
+        let account = key(self.query.account.get());
+        let mut rows = query.query(params![account, below, above, is_set, from, before, phones])?;
+        let mut ids = Vec::new();
+        while let Some(row) = rows.next()?.filter(|_| ids.len() < wanted) {
+            if self.query.includes_bucket(&row.get::<_, String>(1)?) {
+                ids.push(row.template_id(0)?);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The list buckets of the account that are not empty, with one index seek for each, of which
+    /// those that match the list.
+    fn buckets(&self) -> Result<Vec<String>, StoreError> {
+        let mut query = self.store.prepare_cached(
+            "SELECT bucket FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
+             bucket > ?2 AND unique_key IS NOT NULL ORDER BY bucket LIMIT 1",
+        )?;
+        let mut buckets: Vec<String> = Vec::new();
+        loop {
+            let last = buckets.last().map_or("", String::as_str);
+            let values = params![key(self.query.account.get()), last];
+            let Some(next) = query.query_row(values, |row| row.get(0)).optional()? else { break };
+            buckets.push(next);
+        }
+        buckets.retain(|bucket| self.query.includes_bucket(bucket));
+        Ok(buckets)
     }
 }
 
@@ -253,8 +255,9 @@ struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    fn new(connection: &'a Connection, listing: &'a ListQuery) -> Result<Self, StoreError> {
-        let query = connection.prepare_cached(&format!(
+    fn new(list: &'a List<'_>) -> Result<Self, StoreError> {
+        let (store, listing) = (list.store, list.query);
+        let query = store.prepare_cached(&format!(
             "SELECT bucket, {AWAITING_REVIEW} FROM template WHERE id = ?1 AND account_id = ?2 AND \
              unique_key IS NOT NULL AND {}",
             RowFilters::sql(3, listing)
@@ -316,83 +319,3 @@ impl RowFilters {
 
 /// Whether a reviewer can decide on a template. Must be the exact condition of its index.
 const AWAITING_REVIEW: &str = "status = 'PENDING' AND hold IS NOT 'DISABLED'";
-
-/// The first ids in the range that match a list of templates that await review. There are few: they
-/// have an index of their own, and filters read their rows.
-fn awaiting_review(
-    connection: &Connection,
-    listing: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-) -> Result<Vec<TemplateId>, StoreError> {
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT id, bucket FROM template INDEXED BY template_awaiting_review WHERE \
-         account_id = ?1 AND id < ?2 AND id > ?3 AND unique_key IS NOT NULL AND {AWAITING_REVIEW} AND {} \
-         ORDER BY id {}",
-        RowFilters::sql(4, listing),
-        range.order()
-    ))?;
-    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
-    let (above, below) = range.bounds();
-    let account = key(listing.account.get());
-    let mut rows = query.query(params![account, below, above, is_set, from, before, phones])?;
-    let mut ids = Vec::new();
-    while let Some(row) = rows.next()?.filter(|_| ids.len() < wanted) {
-        if listing.includes_bucket(&row.get::<_, String>(1)?) {
-            ids.push(row.template_id(0)?);
-        }
-    }
-    Ok(ids)
-}
-
-/// The first ids in the range, merged from all buckets that match the list.
-pub(super) fn nearest(
-    connection: &Connection,
-    listing: &ListQuery,
-    range: IdRange,
-    wanted: usize,
-) -> Result<Vec<TemplateId>, StoreError> {
-    if listing.awaiting_review {
-        return awaiting_review(connection, listing, range, wanted);
-    }
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT id FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
-         bucket = ?2 AND id < ?3 AND id > ?4 AND unique_key IS NOT NULL AND {} ORDER BY id {} LIMIT ?5",
-        RowFilters::sql(6, listing),
-        range.order()
-    ))?;
-    let RowFilters { is_set, from, before, phones } = RowFilters::new(listing);
-    let mut ids: Vec<TemplateId> = Vec::new();
-    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
-    for bucket in
-        buckets(connection, listing.account)?.iter().filter(|it| listing.includes_bucket(it))
-    {
-        // Ids beyond the last one found so far cannot be on the page.
-        let near = ids.get(wanted - 1).map_or(range, |last| range.stopping_before(*last));
-        let (above, below) = near.bounds();
-        let account = key(listing.account.get());
-        let values = params![account, bucket, below, above, limit, is_set, from, before, phones];
-        for id in query.query_and_then(values, |row| row.template_id(0))? {
-            ids.push(id?);
-        }
-        range.sort(&mut ids);
-        ids.truncate(wanted);
-    }
-    Ok(ids)
-}
-
-/// The list buckets of an account that are not empty, with one index seek for each.
-fn buckets(connection: &Connection, account: AccountId) -> Result<Vec<String>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT bucket FROM template INDEXED BY template_in_bucket WHERE account_id = ?1 AND \
-         bucket > ?2 AND unique_key IS NOT NULL ORDER BY bucket LIMIT 1",
-    )?;
-    let mut buckets: Vec<String> = Vec::new();
-    loop {
-        let values = params![key(account.get()), buckets.last().map_or("", String::as_str)];
-        match query.query_row(values, |row| row.get(0)).optional()? {
-            Some(bucket) => buckets.push(bucket),
-            None => return Ok(buckets),
-        }
-    }
-}

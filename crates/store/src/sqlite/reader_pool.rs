@@ -9,30 +9,23 @@ use std::{
     },
 };
 
-use galley_domain::id::AccountId;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    buffered_index::{BufferedIndexes, Lookup},
-    cancellation::Cancellation,
-    connection, list,
-    open_files::OpenFiles,
-    search,
-    search_indexer::SearchIndexer,
-    store_files::SEARCH_INDEX_SUFFIX,
+    buffered_index::BufferedIndexes, cancellation::Cancellation, connection, list::List,
+    open_files::OpenFiles, search, search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
 };
-use crate::{ListQuery, ReadKind, StoreError, partial_file::with_suffix, read_slots::ReadSlots};
+use crate::{
+    ListQuery, NameFilter, ReadKind, StoreError, encoding::unique_key_hash,
+    partial_file::with_suffix, read_slots::ReadSlots,
+};
 
 /// Maximum number of idle connections per file.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
 /// Maximum number of concurrent reads of background work, which belong to no account.
 const MAX_BACKGROUND_READS: usize = 1;
-
-/// A read of a list, with the search index, if it is built, and the name that the list filters by.
-type ListRead<T> =
-    fn(&Connection, Option<&Connection>, &ListQuery, Option<&Lookup<'_>>) -> Result<T, StoreError>;
 
 /// Read connections to a store and to its search index.
 pub(super) struct ReaderPool {
@@ -83,24 +76,6 @@ impl ReaderPool {
     ) -> Result<T, StoreError> {
         self.files.ensure_present()?;
         self.store.with_connection(|| self.files.open_for_reading(), cancellation, work)
-    }
-
-    /// Runs a list read, with the search index if the list needs it and the index is built. A
-    /// search without an index finds nothing.
-    pub(super) fn search<T>(
-        &self,
-        cancellation: &Cancellation,
-        listing: &ListQuery,
-        work: ListRead<T>,
-    ) -> Result<T, StoreError> {
-        let name = list::look_up_name(&self.indexes.names, listing);
-        let work = |store: &Connection, index: Option<&Connection>| {
-            work(store, index, listing, name.as_ref())
-        };
-        if listing.words.is_empty() {
-            return self.cancellable_read(cancellation, |store| work(store, None));
-        }
-        self.read_with_index(cancellation, work)
     }
 
     /// Runs a read on the store and on the search index, if it is built.
@@ -170,14 +145,32 @@ impl ReaderPool {
     }
 }
 
-/// Runs a longer read of an account on a blocking thread. Dropping the future cancels the read.
-pub(super) async fn run_blocking<T: Send + 'static>(
+/// Reads a list on a blocking thread, with the search index if the list needs it and the index is
+/// built. Dropping the future cancels the read.
+pub(super) async fn search<T: Send + 'static>(
     readers: &Arc<ReaderPool>,
     kind: ReadKind,
-    account: AccountId,
-    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
+    query: ListQuery,
+    read: fn(&List<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let slot = readers.slots.acquire(kind, account).await?;
+    let slot = readers.slots.acquire(kind, query.account).await?;
+    let work = move |readers: &ReaderPool, cancellation: &Cancellation| {
+        let name = match &query.name {
+            Some(NameFilter::UniqueKey(name)) => {
+                Some(readers.indexes.names.lookup(unique_key_hash(name)))
+            }
+            Some(NameFilter::TranslationGroup(_)) | None => None,
+        };
+        let read = |store: &Connection, index: Option<&Connection>| {
+            // All statements read from one snapshot.
+            let _snapshot = store.unchecked_transaction()?;
+            read(&List { store, index, query: &query, name })
+        };
+        if query.words.is_empty() {
+            return readers.cancellable_read(cancellation, |store| read(store, None));
+        }
+        readers.read_with_index(cancellation, read)
+    };
     run_with_slot(readers, slot, work).await
 }
 

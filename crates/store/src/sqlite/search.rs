@@ -49,10 +49,13 @@ fn template_at(rowid: u64) -> Option<TemplateId> {
 }
 
 /// The search terms and filters of a list as an FTS5 query.
-pub(super) struct Query(String);
+pub(super) struct Query<'i> {
+    index: &'i Connection,
+    terms: String,
+}
 
-impl Query {
-    pub(super) fn new(index: &Connection, listing: &ListQuery) -> Result<Self, StoreError> {
+impl<'i> Query<'i> {
+    pub(super) fn new(index: &'i Connection, listing: &ListQuery) -> Result<Self, StoreError> {
         let owner = account_prefix(listing.account);
         let max_words = max_expansion(&listing.words);
         let mut terms = Vec::new();
@@ -66,17 +69,12 @@ impl Query {
             });
         }
         terms.extend(filter_terms(listing, |term| format!("\"{term}\""), " OR "));
-        Ok(Self(terms.join(" AND ")))
+        Ok(Self { index, terms: terms.join(" AND ") })
     }
 
     /// The matching templates in the range, in the order of the range.
-    pub(super) fn ids(
-        &self,
-        index: &Connection,
-        range: IdRange,
-        limit: usize,
-    ) -> Result<Vec<TemplateId>, StoreError> {
-        let mut query = index.prepare_cached(&format!(
+    pub(super) fn ids(&self, range: IdRange, limit: usize) -> Result<Vec<TemplateId>, StoreError> {
+        let mut query = self.index.prepare_cached(&format!(
             "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 AND rowid < ?3 \
              ORDER BY rowid {} LIMIT ?4",
             range.order()
@@ -85,7 +83,7 @@ impl Query {
         let older_than = range.older_than.map_or(i64::MAX, rowid);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let template = |rowid: i64| template_at(u64::try_from(rowid).ok()?);
-        let values = params![self.0, newer_than, older_than, limit];
+        let values = params![self.terms, newer_than, older_than, limit];
         query.query_and_then(values, |row| row.decoded(0, template))?.collect()
     }
 }

@@ -166,19 +166,11 @@ impl Engine for SqliteStore {
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
-        let (kind, account) = (query.read_kind(), query.account);
-        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.search(cancellation, &query, list::page)
-        };
-        reader_pool::run_blocking(&self.readers, kind, account, read).await
+        reader_pool::search(&self.readers, query.read_kind(), query, list::page).await
     }
 
     async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
-        let account = query.account;
-        let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
-            readers.search(cancellation, &query, list::count)
-        };
-        reader_pool::run_blocking(&self.readers, ReadKind::Search, account, read).await
+        reader_pool::search(&self.readers, ReadKind::Search, query, list::count).await
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
@@ -236,7 +228,7 @@ impl Engine for SqliteStore {
 }
 
 /// The output of a body. SQLite never waits, so it is ready at once.
-fn ready<T>(body: impl Future<Output = T>) -> T {
+pub(super) fn ready<T>(body: impl Future<Output = T>) -> T {
     match pin!(body).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("a body waits only for its statements"),

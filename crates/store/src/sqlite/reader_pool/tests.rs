@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use galley_domain::id::AccountId;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::*;
@@ -23,6 +24,17 @@ fn readers(dir: &tempfile::TempDir) -> Arc<ReaderPool> {
 
 fn account(id: u64) -> AccountId {
     AccountId::new(id).unwrap()
+}
+
+/// Runs a read with a slot of the account.
+async fn run_blocking<T: Send + 'static>(
+    readers: &Arc<ReaderPool>,
+    kind: ReadKind,
+    account: AccountId,
+    work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let slot = readers.slots.acquire(kind, account).await?;
+    run_with_slot(readers, slot, work).await
 }
 
 fn number(connection: &Connection, statement: &str) -> Result<i64, StoreError> {
