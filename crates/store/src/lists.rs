@@ -12,7 +12,7 @@ pub(crate) use self::{
     id_range::IdRange,
     page_size::{MAX_PAGE_BYTES, PageBuilder},
     reader::{ListReader, Visit, count_by_name, page},
-    search_index::IndexState,
+    search_index::{IndexBacklog, IndexState},
     search_terms::{filter_terms, is_short, max_expansion},
 };
 use crate::{IndexProgress, IndexStep, ListQuery, Page, Store, StoreError};

@@ -24,7 +24,6 @@ pub(crate) mod schema;
 mod search;
 mod search_indexer;
 mod statements;
-mod statistics;
 pub(crate) mod store_files;
 mod template_cache;
 mod templates;

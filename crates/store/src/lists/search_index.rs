@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use crate::Unindexed;
 
-/// The progress of the search index for one account.
+/// How far the search index is behind an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct IndexState {
+pub(crate) struct IndexBacklog {
     /// The account's newest event.
     pub(crate) newest: u64,
     /// The last event that is indexed.
@@ -14,6 +14,23 @@ pub(crate) struct IndexState {
     /// The time of the first event that is not indexed; `None` if there is none, or if retention
     /// has deleted it.
     pub(crate) next_event_at: Option<Timestamp>,
+    /// While all templates are scanned: the last one that is; 0 for none.
+    pub(crate) scanned: Option<u64>,
+}
+
+impl IndexBacklog {
+    /// After which template a scan of all templates continues, if one is running. If retention has
+    /// deleted the next event, the indexer is about to begin one.
+    pub(crate) fn scan_after(&self) -> Option<u64> {
+        let has_gap = self.indexed < self.newest && self.next_event_at.is_none();
+        self.scanned.or(has_gap.then_some(0))
+    }
+}
+
+/// The progress of the search index for one account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IndexState {
+    pub(crate) backlog: IndexBacklog,
     /// While all templates are scanned: when the first one changed that is not scanned yet.
     pub(crate) unscanned_since: Option<Timestamp>,
 }
@@ -21,18 +38,18 @@ pub(crate) struct IndexState {
 impl IndexState {
     /// Whether the index contains the account's events up to number `seq`.
     pub(crate) fn contains(self, seq: u64) -> bool {
-        self.indexed >= seq && self.unscanned_since.is_none()
+        self.backlog.indexed >= seq && self.unscanned_since.is_none()
     }
 
     /// What is not indexed, if anything.
     pub(crate) fn unindexed(self) -> Option<Unindexed> {
-        let Self { newest, .. } = self;
+        let IndexBacklog { newest, indexed, next_event_at, .. } = self.backlog;
         if self.contains(newest) {
             return None;
         }
-        let since = self.unscanned_since.into_iter().chain(self.next_event_at).min()?;
+        let since = self.unscanned_since.into_iter().chain(next_event_at).min()?;
         // A scan may not have come to templates of earlier events.
-        let indexed = if self.unscanned_since.is_none() { self.indexed } else { 0 };
+        let indexed = if self.unscanned_since.is_none() { indexed } else { 0 };
         Some(Unindexed { newest, indexed, since })
     }
 }
@@ -47,23 +64,25 @@ mod tests {
 
     #[test]
     fn the_oldest_write_that_is_not_indexed_counts() {
-        let current =
-            IndexState { newest: 7, indexed: 7, next_event_at: None, unscanned_since: None };
-        let behind = IndexState { indexed: 5, next_event_at: Some(at(50)), ..current };
+        let indexed = IndexBacklog { newest: 7, indexed: 7, ..IndexBacklog::default() };
+        let current = IndexState { backlog: indexed, unscanned_since: None };
+        let backlog = IndexBacklog { indexed: 5, next_event_at: Some(at(50)), ..indexed };
+        let behind = IndexState { backlog, unscanned_since: None };
         let scanning = IndexState { unscanned_since: Some(at(30)), ..current };
         let both = IndexState { unscanned_since: Some(at(60)), ..behind };
         for (state, since) in [
             (current, None),
-            (IndexState { newest: 0, indexed: 0, ..current }, None),
+            (IndexState::default(), None),
             (behind, Some(50)),
             (scanning, Some(30)),
             (both, Some(50)),
         ] {
-            let indexed = if state.unscanned_since.is_none() { state.indexed } else { 0 };
+            let IndexBacklog { newest, indexed, .. } = state.backlog;
+            let indexed = if state.unscanned_since.is_none() { indexed } else { 0 };
             let since = since.map(at);
-            let expected = since.map(|since| Unindexed { newest: state.newest, indexed, since });
+            let expected = since.map(|since| Unindexed { newest, indexed, since });
             assert_eq!(state.unindexed(), expected, "{state:?}");
-            assert_eq!(state.contains(state.newest), since.is_none(), "{state:?}");
+            assert_eq!(state.contains(newest), since.is_none(), "{state:?}");
         }
         assert!(behind.contains(5) && !behind.contains(6), "only what is indexed");
         assert!(!scanning.contains(1), "templates that are not scanned may be missing");

@@ -1,14 +1,13 @@
-//! Loads how far the search index is behind the writes of an account.
+//! Loads how far the search index is behind the writes of an account, or of all accounts.
 
 use galley_domain::id::{AccountId, TemplateId};
-use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{list::List, statements::ready};
 use crate::{
-    ListQuery, StoreError,
+    ListQuery, SearchStatistics, StoreError,
     encoding::key,
-    lists::{IdRange, IndexState, ListReader as _},
+    lists::{IdRange, IndexBacklog, IndexState, ListReader as _},
     stored_row::StoredRow as _,
 };
 
@@ -18,72 +17,113 @@ pub(super) fn load(
     index: Option<&Connection>,
     account: AccountId,
 ) -> Result<IndexState, StoreError> {
-    let account_key = key(account.get());
     // First, because the index may advance meanwhile, and must not seem to be ahead.
-    let newest: Option<i64> = store
+    let newest = store
         .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
-        .query_row([account_key], |row| row.get(0))
+        .query_row([key(account.get())], |row| Ok(row.number(0)))
         .optional()?;
-    let newest = newest.unwrap_or(0);
-    let (indexed, mut scanned) = match index {
-        Some(index) => progress(index, account_key)?,
-        None => (0, Some(0)),
-    };
-    let mut next_event_at = None;
-    if indexed < newest {
-        next_event_at = store
-            .prepare_cached("SELECT at FROM event WHERE account_id = ?1 AND seq = ?2")?
-            .query_row([account_key, indexed + 1], |row| Ok(row.timestamp(0)))
-            .optional()?
-            .transpose()?;
-        if next_event_at.is_none() {
-            // Retention has deleted the event: the indexer is about to scan all templates.
-            scanned = Some(0);
+    let backlog = backlog(store, index, account, newest.unwrap_or(Ok(0))?)?;
+    let mut unscanned_since = None;
+    if let Some(scanned) = backlog.scan_after() {
+        let newer_than = TemplateId::new(scanned);
+        let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
+        let list = List { store, index: None, query: &ListQuery::new(account, 1), name: None };
+        if let Some(first) = ready(list.nearest(range, 1))?.first() {
+            let mut query =
+                store.prepare_cached("SELECT updated_at FROM template WHERE id = ?1")?;
+            let changed_at = query.query_row([key(first.get())], |row| Ok(row.timestamp(0)))??;
+            unscanned_since = Some(changed_at);
         }
     }
-    let unscanned_since = match scanned {
-        Some(scanned) => first_unscanned(store, account, scanned)?,
-        None => None,
-    };
-    let number = |seq: i64| u64::try_from(seq).unwrap_or(0);
-    Ok(IndexState {
-        newest: number(newest),
-        indexed: number(indexed),
-        next_event_at,
-        unscanned_since,
-    })
+    Ok(IndexState { backlog, unscanned_since })
 }
 
-/// The last indexed event of an account, and the last scanned template during a scan.
-fn progress(index: &Connection, account: i64) -> Result<(i64, Option<i64>), StoreError> {
-    let scanned = index
-        .prepare_cached("SELECT scanned FROM progress")?
-        .query_row([], |row| row.get::<_, Option<i64>>(0))?;
-    Ok((last_indexed(index, account)?, scanned))
+/// How far the search index is behind the accounts. `index` is the index, if it is built.
+pub(super) fn search_statistics(
+    store: &Connection,
+    index: Option<&Connection>,
+) -> Result<SearchStatistics, StoreError> {
+    let mut accounts = store.prepare_cached("SELECT id, last_seq FROM account")?;
+    let mut rows = accounts.query([])?;
+    let mut total = SearchStatistics::default();
+    while let Some(row) = rows.next()? {
+        total.add(&backlog(store, index, row.account_id("id")?, row.number("last_seq")?)?);
+    }
+    Ok(total)
+}
+
+fn backlog(
+    store: &Connection,
+    index: Option<&Connection>,
+    account: AccountId,
+    newest: u64,
+) -> Result<IndexBacklog, StoreError> {
+    let (indexed, scanned) = match index {
+        Some(index) => (last_indexed(index, account)?, scanned(index)?),
+        None => (0, Some(0)),
+    };
+    let next_event_at = if indexed < newest {
+        store
+            .prepare_cached("SELECT at FROM event WHERE account_id = ?1 AND seq = ?2")?
+            .query_row([key(account.get()), key(indexed + 1)], |row| Ok(row.timestamp(0)))
+            .optional()?
+            .transpose()?
+    } else {
+        None
+    };
+    Ok(IndexBacklog { newest, indexed, next_event_at, scanned })
+}
+
+/// The last template that the initial scan has indexed, while it runs.
+pub(super) fn scanned(index: &Connection) -> Result<Option<u64>, StoreError> {
+    let mut query = index.prepare_cached("SELECT scanned FROM progress")?;
+    query.query_row([], |row| Ok(row.optional(0, |id: i64| u64::try_from(id).ok())))?
 }
 
 /// The last indexed event of an account.
-pub(super) fn last_indexed(index: &Connection, account: i64) -> Result<i64, StoreError> {
+pub(super) fn last_indexed(index: &Connection, account: AccountId) -> Result<u64, StoreError> {
     let seq = index
         .prepare_cached("SELECT seq FROM indexed_event WHERE account_id = ?1")?
-        .query_row([account], |row| row.get(0))
+        .query_row([key(account.get())], |row| Ok(row.number(0)))
         .optional()?;
-    Ok(seq.unwrap_or(0))
+    seq.unwrap_or(Ok(0))
 }
 
-/// When the account's first template after `scanned` changed.
-fn first_unscanned(
-    store: &Connection,
-    account: AccountId,
-    scanned: i64,
-) -> Result<Option<Timestamp>, StoreError> {
-    let newer_than = u64::try_from(scanned).ok().and_then(TemplateId::new);
-    let range = IdRange { newer_than, ascending: true, ..IdRange::ALL };
-    let list = List { store, index: None, query: &ListQuery::new(account, 1), name: None };
-    let first = ready(list.nearest(range, 1))?;
-    let Some(id) = first.first() else { return Ok(None) };
-    store
-        .prepare_cached("SELECT updated_at FROM template WHERE id = ?1")?
-        .query_row([key(id.get())], |row| Ok(row.timestamp(0)))?
-        .map(Some)
+#[cfg(test)]
+mod tests {
+    use crate::{
+        SchemaPolicy,
+        engine::Dialect,
+        sqlite::connection,
+        statistics::{CONNECTIONS, ENDPOINTS, pending_reviews},
+    };
+
+    #[test]
+    fn the_statements_use_an_index_of_templates_events_and_deliveries() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("galley.db");
+        connection::create_if_missing(&path, false).unwrap();
+        let store = connection::open_for_writing(&path, SchemaPolicy::Migrate).unwrap();
+        let reviews = pending_reviews(Dialect::Sqlite);
+        for statement in [&*reviews, ENDPOINTS, CONNECTIONS] {
+            let mut plan = store.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+            let steps = plan.raw_query();
+            let steps: Vec<String> =
+                steps.mapped(|row| row.get("detail")).map(Result::unwrap).collect();
+            assert!(steps.iter().any(|it| it.starts_with("SEARCH")), "{steps:?}");
+            // Only the tables with a row per account or endpoint are read completely.
+            for step in steps.iter().filter(|it| it.starts_with("SCAN")) {
+                let is_small = [
+                    "SCAN a",
+                    "SCAN u",
+                    "SCAN w",
+                    "SCAN counted",
+                    "SCAN due",
+                    "SCAN bucket",
+                    "SCAN CONSTANT ROW",
+                ];
+                assert!(is_small.iter().any(|it| step.starts_with(it)), "{steps:?}");
+            }
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub(super) struct SearchIndexer {
     /// Words known to be in the vocabulary, so that they are not inserted again.
     cached_words: HashSet<String>,
     /// The account that was indexed last; the next run continues after it.
-    last_account: i64,
+    last_account: Option<AccountId>,
 }
 
 impl SearchIndexer {
@@ -49,7 +49,7 @@ impl SearchIndexer {
             data_version: 0,
             has_more: true,
             cached_words: HashSet::new(),
-            last_account: 0,
+            last_account: None,
         })
     }
 
@@ -91,31 +91,20 @@ impl SearchIndexer {
 
     /// Indexes a batch, of all accounts or of one.
     fn run_batch(&mut self, only: Option<AccountId>) -> Result<IndexProgress, StoreError> {
-        let outcome = self.index_batch(only);
-        if outcome.is_err() {
-            // The transaction that inserted some of these words was rolled back.
-            self.cached_words.clear();
-        }
-        outcome
-    }
-
-    fn index_batch(&mut self, only: Option<AccountId>) -> Result<IndexProgress, StoreError> {
+        // If the batch fails, they are gone: the transaction that inserts some of them is rolled back.
+        let cached_words = std::mem::take(&mut self.cached_words);
         let snapshot = self.store.unchecked_transaction()?;
         let index = self.index.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let scanned: Option<i64> =
-            index.query_row("SELECT scanned FROM progress", [], |row| row.get(0))?;
-        let mut batch = IndexBatch {
-            index: &index,
-            store: &snapshot,
-            cached_words: &mut self.cached_words,
-            last_account: &mut self.last_account,
-        };
-        let (seen, more) = match scanned {
+        let last_account = &mut self.last_account;
+        let mut batch = IndexBatch { index: &index, store: &snapshot, cached_words, last_account };
+        let (processed, has_more) = match index_state::scanned(&index)? {
             Some(from) => (batch.scan(from)?, true),
             None => batch.follow_events(only)?,
         };
+        let cached_words = batch.cached_words;
         index.commit()?;
-        Ok(IndexProgress { processed: seen, has_more: more })
+        self.cached_words = cached_words;
+        Ok(IndexProgress { processed, has_more })
     }
 }
 
@@ -123,8 +112,8 @@ impl SearchIndexer {
 struct IndexBatch<'s> {
     index: &'s Connection,
     store: &'s Connection,
-    cached_words: &'s mut HashSet<String>,
-    last_account: &'s mut i64,
+    cached_words: HashSet<String>,
+    last_account: &'s mut Option<AccountId>,
 }
 
 /// Whether the index contains events that the store does not: the store was restored from a backup.
@@ -166,7 +155,7 @@ fn clear(index: &Connection) -> Result<(), StoreError> {
 impl IndexBatch<'_> {
     /// Continues the initial scan of all templates by id. Changes made during the scan are indexed
     /// afterwards, from the events.
-    fn scan(&mut self, from: i64) -> Result<usize, StoreError> {
+    fn scan(&mut self, from: u64) -> Result<usize, StoreError> {
         if from == 0 {
             let mut accounts = self.store.prepare(
                 "SELECT id, last_seq, template_id FROM account \
@@ -174,7 +163,7 @@ impl IndexBatch<'_> {
             )?;
             let mut rows = accounts.query([])?;
             while let Some(row) = rows.next()? {
-                self.save_cursor(row.get(0)?, row.get(1)?, row.get(2)?)?;
+                self.save_cursor(row.account_id(0)?, row.number(1)?, row.get(2)?)?;
             }
         }
         // A deleted template has no unique key, so `unique_key IS NOT NULL` means "not deleted", here
@@ -184,7 +173,7 @@ impl IndexBatch<'_> {
              LIMIT ?2",
         )?;
         let limit = i64::try_from(BATCH_SIZE).unwrap_or(i64::MAX);
-        let mut rows = templates.query(params![from, limit])?;
+        let mut rows = templates.query(params![key(from), limit])?;
         let (mut count, mut last) = (0, None);
         while let Some(row) = rows.next()? {
             let id = row.template_id("id")?;
@@ -203,18 +192,18 @@ impl IndexBatch<'_> {
         let mut accounts = self.store.prepare_cached(
             "SELECT id, last_seq FROM account WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
         )?;
-        let mut behind: Vec<(i64, i64, i64)> = Vec::new();
+        let mut behind: Vec<(AccountId, u64, u64)> = Vec::new();
         let (first, last) = only.map_or((0, i64::MAX), |it| (key(it.get()), key(it.get())));
         let mut rows = accounts.query([first, last])?;
         while let Some(row) = rows.next()? {
-            let (account, last): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let (account, last) = (row.account_id(0)?, row.number(1)?);
             let indexed = index_state::last_indexed(self.index, account)?;
             if indexed < last {
                 behind.push((account, indexed, last));
             }
         }
         // Start after the account that was indexed last, so that no account starves.
-        let next = behind.partition_point(|(account, ..)| account <= self.last_account);
+        let next = behind.partition_point(|(account, ..)| Some(*account) <= *self.last_account);
         behind.rotate_left(next);
         let share = (BATCH_SIZE / behind.len().max(1)).max(1);
         let (mut seen, mut more) = (0, behind.len() > BATCH_SIZE);
@@ -226,7 +215,7 @@ impl IndexBatch<'_> {
             };
             seen += usize::try_from(to - from).unwrap_or(0);
             more |= to < last;
-            *self.last_account = account;
+            *self.last_account = Some(account);
         }
         Ok((seen, more))
     }
@@ -235,25 +224,25 @@ impl IndexBatch<'_> {
     /// longer stored.
     fn follow_account(
         &mut self,
-        account: i64,
-        from: i64,
+        account: AccountId,
+        from: u64,
         share: usize,
-    ) -> Result<Option<i64>, StoreError> {
+    ) -> Result<Option<u64>, StoreError> {
         let mut events = self.store.prepare_cached(
             "SELECT seq, template_id FROM event WHERE account_id = ?1 AND seq > ?2 ORDER BY seq \
              LIMIT ?3",
         )?;
-        let mut rows =
-            events.query(params![account, from, i64::try_from(share).unwrap_or(i64::MAX)])?;
+        let share = i64::try_from(share).unwrap_or(i64::MAX);
+        let mut rows = events.query(params![key(account.get()), key(from), share])?;
         let (mut to, mut last) = (from, None);
         let mut indexed = HashSet::new();
         while let Some(row) = rows.next()? {
             // Some events are not about a template.
             let id = TemplateId::new(row.number("template_id")?);
             if let Some(id) = id.filter(|id| indexed.insert(*id)) {
-                self.index_template(AccountId::new(u64::try_from(account).unwrap_or(0)), id)?;
+                self.index_template(Some(account), id)?;
             }
-            let seq = row.get("seq")?;
+            let seq = row.number("seq")?;
             if seq != to + 1 {
                 return Ok(None);
             }
@@ -264,10 +253,15 @@ impl IndexBatch<'_> {
     }
 
     /// Saves the last indexed event of an account.
-    fn save_cursor(&self, account: i64, seq: i64, template: Option<i64>) -> Result<(), StoreError> {
+    fn save_cursor(
+        &self,
+        account: AccountId,
+        seq: u64,
+        template: Option<i64>,
+    ) -> Result<(), StoreError> {
         self.index
             .prepare_cached("INSERT OR REPLACE INTO indexed_event VALUES (?1, ?2, ?3)")?
-            .execute(params![account, seq, template])?;
+            .execute(params![key(account.get()), key(seq), template])?;
         Ok(())
     }
 

@@ -18,10 +18,10 @@ use super::{
     SqliteStore, backup,
     cancellation::Cancellation,
     idempotency::{self, Expired},
-    list, maintenance, messages,
+    index_state, list, maintenance, messages,
     reader_pool::{self, ReaderPool},
     search_indexer::SearchIndexer,
-    statistics, templates,
+    store_files, templates,
     writer::Batch,
 };
 use crate::{
@@ -77,8 +77,8 @@ impl Engine for SqliteStore {
         let read = move |readers: &ReaderPool, cancellation: &Cancellation| {
             readers.read_with_index(cancellation, |store, index| {
                 Ok(StoreStatistics {
-                    search: statistics::search(store, index)?,
-                    part_sizes: statistics::part_sizes(&shared.space.path),
+                    search: index_state::search_statistics(store, index)?,
+                    part_sizes: store_files::part_sizes(&shared.space.path),
                     free_disk_bytes: shared.space.free_bytes().ok(),
                     ..StoreStatistics::default()
                 })

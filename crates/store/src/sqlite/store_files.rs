@@ -80,6 +80,17 @@ fn exposed(path: PathBuf) -> Option<ExposedFile> {
     is_exposed.then_some(ExposedFile { path, mode, is_directory })
 }
 
+/// The sizes of the files that grow. A file that does not exist has size 0.
+pub(super) fn part_sizes(store: &Path) -> Vec<(&'static str, u64)> {
+    let size = |suffix: &str| with_suffix(store, suffix).metadata().map_or(0, |it| it.len());
+    let index_wal = format!("{SEARCH_INDEX_SUFFIX}-wal");
+    vec![
+        ("database", size("")),
+        ("wal", size("-wal")),
+        ("search_index", size(SEARCH_INDEX_SUFFIX) + size(&index_wal)),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
