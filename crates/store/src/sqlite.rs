@@ -27,7 +27,6 @@ mod statements;
 pub(crate) mod store_files;
 mod template_cache;
 mod templates;
-mod write_health;
 mod writer;
 
 #[cfg(debug_assertions)]

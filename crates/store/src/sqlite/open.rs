@@ -3,7 +3,8 @@
 use std::{
     io,
     path::Path,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, Mutex, atomic::AtomicUsize},
+    time::Instant,
 };
 
 use tokio::sync::Semaphore;
@@ -11,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::{
     SqliteOptions, buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
     missing_rights, open_files::OpenFiles, point_readers::PointReaders, reader_pool::ReaderPool,
-    write_health::WriteHealth, writer::Writer,
+    writer::Writer,
 };
 use crate::{EventNotifier, StoreError, activity::CommitCounters};
 
@@ -30,6 +31,15 @@ pub struct SqliteStore {
     pub(super) writer: Writer,
 }
 
+/// The outcome of the last batch of writes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum LastBatch {
+    #[default]
+    None,
+    Committed(Instant),
+    Failed,
+}
+
 /// What the writer shares with the rest of the store.
 pub(super) struct Shared {
     /// The connections of point reads and the cache of what they read.
@@ -38,7 +48,8 @@ pub(super) struct Shared {
     pub(super) event_notifier: EventNotifier,
     pub(super) files: Arc<OpenFiles>,
     pub(super) space: DiskSpace,
-    pub(super) health: WriteHealth,
+    /// For readiness checks.
+    pub(super) last_batch: Mutex<LastBatch>,
     /// The number of queued writes.
     pub(super) queue_depth: Arc<AtomicUsize>,
     pub(super) commit_counters: CommitCounters,
@@ -77,7 +88,7 @@ impl SqliteStore {
             event_notifier: EventNotifier::default(),
             files,
             space,
-            health: WriteHealth::new(),
+            last_batch: Mutex::default(),
             queue_depth: Arc::default(),
             commit_counters: CommitCounters::default(),
         });

@@ -11,7 +11,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -20,7 +20,7 @@ use std::{
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::Connection;
 
-use super::{open_files::OpenFiles, template_cache::TemplateCache, templates};
+use super::{open_files::OpenFiles, reader_pool::lock, template_cache::TemplateCache, templates};
 use crate::{StoreError, StoredTemplate};
 
 /// How often to poll for commits of other processes.
@@ -96,7 +96,7 @@ impl PointReaders {
         commits: u64,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let idle = self.idle().pop();
+        let idle = lock(&self.idle).pop();
         let mut reader = match idle {
             Some(reader) => reader,
             None => Reader { connection: self.files.open_for_reading()?, open: None },
@@ -108,7 +108,7 @@ impl PointReaders {
         }
         // An outdated transaction would only keep the WAL from restarting. Checked under the lock:
         // a commit that happens now finds the reader among the idle ones and ends it.
-        let mut idle = self.idle();
+        let mut idle = lock(&self.idle);
         if self.commits.load(Ordering::Acquire) != commits {
             reader.end()?;
         }
@@ -120,7 +120,7 @@ impl PointReaders {
     /// The commit counter, including commits of other processes.
     fn commits(&self) -> Result<u64, StoreError> {
         self.files.ensure_present()?;
-        let mut poller = self.other_processes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut poller = lock(&self.other_processes);
         let now = Instant::now();
         if poller.polled_at.is_none_or(|polled_at| now - polled_at >= POLL_INTERVAL) {
             if poller.has_new_commits(&self.files)? {
@@ -150,11 +150,7 @@ impl PointReaders {
     /// Ends the transactions of idle readers: they would keep the WAL from being checkpointed and
     /// from restarting.
     pub(super) fn end_idle_transactions(&self) {
-        self.idle().retain_mut(|reader| reader.end().is_ok());
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Reader>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle).retain_mut(|reader| reader.end().is_ok());
     }
 }
 

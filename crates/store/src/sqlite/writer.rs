@@ -119,13 +119,15 @@ impl QueuedWrite {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::{
         EventNotifier, SchemaPolicy,
         activity::CommitCounters,
         sqlite::{
             buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
-            open_files::OpenFiles, point_readers::PointReaders, write_health::WriteHealth,
+            open_files::OpenFiles, point_readers::PointReaders,
         },
     };
 
@@ -151,7 +153,7 @@ mod tests {
             event_notifier: EventNotifier::default(),
             files,
             space: DiskSpace::of(&path, 0, false),
-            health: WriteHealth::new(),
+            last_batch: Mutex::default(),
             queue_depth: Arc::default(),
             commit_counters: CommitCounters::default(),
         });

@@ -20,8 +20,12 @@ use crate::{
     SchemaPolicy, StoreError,
     error::{cause, failed},
     sqlite::{
-        Acknowledge, SqliteOptions, checkpoint::Checkpointer, connection, open::Shared,
+        Acknowledge, SqliteOptions,
+        checkpoint::Checkpointer,
+        connection,
+        open::{LastBatch, Shared},
         open_files::OpenFiles,
+        reader_pool::lock,
     },
 };
 
@@ -186,7 +190,7 @@ impl WriterLoop {
     }
 
     fn acknowledge(&mut self, writes: &mut Vec<QueuedWrite>, newest_seqs: &NewestSeqs) {
-        self.shared.health.record(&Ok(()));
+        *lock(&self.shared.last_batch) = LastBatch::Committed(Instant::now());
         respond_all(writes, &Ok(()));
         self.shared.event_notifier.notify(newest_seqs);
         if let Some(connection) = &self.connection
@@ -197,9 +201,8 @@ impl WriterLoop {
     }
 
     fn fail(&self, writes: &mut Vec<QueuedWrite>, error: StoreError) {
-        let outcome = Err(error);
-        self.shared.health.record(&outcome);
-        respond_all(writes, &outcome);
+        *lock(&self.shared.last_batch) = LastBatch::Failed;
+        respond_all(writes, &Err(error));
     }
 
     fn run_and_commit(&mut self, writes: &mut Vec<QueuedWrite>) -> Result<NewestSeqs, BatchError> {
