@@ -3,7 +3,6 @@
 
 pub(crate) mod backup;
 mod buffered_index;
-mod cancellation;
 mod checkpoint;
 pub(crate) mod checksum;
 mod columns;

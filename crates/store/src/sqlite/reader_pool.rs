@@ -4,7 +4,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -13,16 +13,20 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    buffered_index::BufferedIndexes, cancellation::Cancellation, connection, list::List,
-    open_files::OpenFiles, search, search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
+    buffered_index::BufferedIndexes, connection, list::List, open_files::OpenFiles, search,
+    search_indexer::SearchIndexer, store_files::SEARCH_INDEX_SUFFIX,
 };
 use crate::{
-    ListQuery, NameFilter, ReadKind, StoreError, encoding::unique_key_hash,
+    ListQuery, NameFilter, ReadKind, StoreError, encoding::unique_key_hash, error::failed,
     partial_file::with_suffix, read_slots::ReadSlots,
 };
 
 /// Maximum number of idle connections per file.
 const MAX_IDLE_CONNECTIONS: usize = 8;
+
+/// Instructions of SQLite's virtual machine between two checks whether a read is cancelled: a
+/// fraction of a millisecond.
+const CHECK_INTERVAL_INSTRUCTIONS: i32 = 1_000;
 
 /// Maximum number of concurrent reads of background work, which belong to no account.
 const MAX_BACKGROUND_READS: usize = 1;
@@ -65,7 +69,8 @@ impl ReaderPool {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.cancellable_read(&Cancellation::default(), work)
+        let caller = Arc::new(());
+        self.cancellable_read(&Cancellation::of(&caller), work)
     }
 
     /// Runs a read on a pooled connection to the store, until it is cancelled.
@@ -190,17 +195,37 @@ pub(super) async fn run_with_slot<T: Send + 'static>(
     slot: impl Send + 'static,
     work: impl FnOnce(&ReaderPool, &Cancellation) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let (readers, cancellation) = (Arc::clone(readers), Cancellation::default());
-    let _cancel_on_drop = cancellation.on_drop();
+    let (readers, caller) = (Arc::clone(readers), Arc::new(()));
+    let cancellation = Cancellation::of(&caller);
     let work = move || {
         // Held until the work is done, even if the caller is gone.
         let _slot = slot;
-        cancellation.check()?;
+        if cancellation.is_cancelled() {
+            return Err(failed("the caller of the read is gone"));
+        }
         work(&readers, &cancellation)
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
         Err(error) => Err(StoreError::Failed(Arc::new(error))),
+    }
+}
+
+/// Ends a read on a blocking thread when its caller is gone: the request has reached its deadline, or
+/// the client has closed the connection.
+#[derive(Clone)]
+pub(super) struct Cancellation {
+    caller: Weak<()>,
+}
+
+impl Cancellation {
+    /// Cancels a read when its caller drops this value. Harmless once the read has ended.
+    fn of(caller: &Arc<()>) -> Self {
+        Self { caller: Arc::downgrade(caller) }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.caller.strong_count() == 0
     }
 }
 
@@ -228,11 +253,13 @@ impl ConnectionPool {
             let mut idle = lock(&self.idle);
             (idle.connections.pop(), idle.generation)
         };
-        let mut connection = match connection {
-            Some(connection) => connection,
-            None => open()?,
-        };
-        let outcome = cancellation.run(&mut connection, work);
+        let mut connection = connection.map_or_else(open, Ok)?;
+        // Its statements fail once the read is cancelled; those of the connection's next user do not.
+        let cancellation = cancellation.clone();
+        let is_cancelled = move || cancellation.is_cancelled();
+        connection.progress_handler(CHECK_INTERVAL_INSTRUCTIONS, Some(is_cancelled))?;
+        let outcome = work(&connection);
+        connection.progress_handler(0, None::<fn() -> bool>)?;
         let mut idle = lock(&self.idle);
         if idle.generation == generation && idle.connections.len() < MAX_IDLE_CONNECTIONS {
             idle.connections.push(connection);

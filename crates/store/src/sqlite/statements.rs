@@ -17,11 +17,10 @@ use rusqlite::{Connection, Statement};
 
 use super::{
     SqliteStore, backup,
-    cancellation::Cancellation,
     idempotency::{self, Expired},
     index_state, list, maintenance, messages,
     open::LastBatch,
-    reader_pool::{self, ReaderPool, lock},
+    reader_pool::{self, Cancellation, ReaderPool, lock},
     search_indexer::SearchIndexer,
     store_files, templates,
     writer::Batch,

@@ -120,9 +120,8 @@ async fn a_read_whose_caller_is_gone_ends_and_frees_its_slot() {
 async fn a_read_that_has_not_begun_does_not_begin_after_its_caller_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let readers = readers(&dir);
-    let cancellation = Cancellation::default();
-    drop(cancellation.on_drop());
-    assert!(cancellation.check().is_err());
+    let cancellation = Cancellation::of(&Arc::new(()));
+    assert!(cancellation.is_cancelled());
     let endless = readers.cancellable_read(&cancellation, |it| number(it, ENDLESS));
     assert!(endless.is_err(), "an open connection is cancelled at its first statements");
 }
@@ -131,20 +130,21 @@ async fn a_read_that_has_not_begun_does_not_begin_after_its_caller_is_gone() {
 fn the_next_user_of_a_connection_is_not_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let readers = readers(&dir);
-    let (first, second) = (Cancellation::default(), Cancellation::default());
+    let (first_caller, second_caller) = (Arc::new(()), Arc::new(()));
+    let (first, second) = (Cancellation::of(&first_caller), Cancellation::of(&second_caller));
     let one = |connection: &Connection| number(connection, "SELECT 1");
     assert_eq!(readers.cancellable_read(&first, one).unwrap(), 1);
     // The caller of the first read leaves while the second one uses the same connection.
     let steps = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 100000) \
                  SELECT count(*) FROM n";
     let read = readers.cancellable_read(&second, |connection| {
-        drop(first.on_drop());
+        drop(first_caller);
         number(connection, steps)
     });
     assert_eq!(read.unwrap(), 100_000);
     // A read that is cancelled leaves a usable connection behind.
     let cancelled = readers.cancellable_read(&second, |connection| {
-        drop(second.on_drop());
+        drop(second_caller);
         number(connection, ENDLESS)
     });
     assert!(cancelled.is_err());
