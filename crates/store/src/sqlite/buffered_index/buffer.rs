@@ -65,26 +65,29 @@ pub(in crate::sqlite) struct Changes {
 
 /// One change, with what it replaced.
 #[derive(Debug)]
-enum Change {
-    Added { hash: Hash, before: Option<TemplateId> },
-    Removed { hash: Hash, id: TemplateId, was_added: bool, is_first: bool },
+struct Change {
+    hash: Hash,
+    /// The row with the hash that was added before.
+    added: Option<TemplateId>,
+    /// The row whose removal is new.
+    removed: Option<TemplateId>,
 }
 
 impl Changes {
     /// Adds the entry of a row that the transaction inserts.
     pub(in crate::sqlite) fn add(&mut self, hash: Hash, id: TemplateId) {
-        let before = self.added.insert(hash, id);
-        self.log.push(Change::Added { hash, before });
+        let added = self.added.insert(hash, id);
+        self.log.push(Change { hash, added, removed: None });
     }
 
     /// Removes the entry of a row that no longer has the hash.
     pub(super) fn remove(&mut self, hash: Hash, id: TemplateId) {
-        let was_added = self.added.get(&hash) == Some(&id);
-        if was_added {
+        let added = self.added.get(&hash).copied();
+        if added == Some(id) {
             self.added.remove(&hash);
         }
-        let is_first = self.removed.insert((hash, id));
-        self.log.push(Change::Removed { hash, id, was_added, is_first });
+        let removed = self.removed.insert((hash, id)).then_some(id);
+        self.log.push(Change { hash, added, removed });
     }
 
     /// How many changes there are.
@@ -94,22 +97,13 @@ impl Changes {
 
     /// Undoes the changes after the first `position` ones.
     pub(in crate::sqlite) fn undo_to(&mut self, position: usize) {
-        for change in self.log.drain(position..).rev() {
-            match change {
-                Change::Added { hash, before: Some(before) } => {
-                    self.added.insert(hash, before);
-                }
-                Change::Added { hash, before: None } => {
-                    self.added.remove(&hash);
-                }
-                Change::Removed { hash, id, was_added, is_first } => {
-                    if was_added {
-                        self.added.insert(hash, id);
-                    }
-                    if is_first {
-                        self.removed.remove(&(hash, id));
-                    }
-                }
+        for Change { hash, added, removed } in self.log.drain(position..).rev() {
+            match added {
+                Some(id) => self.added.insert(hash, id),
+                None => self.added.remove(&hash),
+            };
+            if let Some(id) = removed {
+                self.removed.remove(&(hash, id));
             }
         }
     }
