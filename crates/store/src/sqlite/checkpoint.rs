@@ -40,9 +40,8 @@ const MAX_WRITER_PAGES: i64 = 400;
 /// A handle to the checkpoint thread. When it is dropped, the thread finishes its pass and exits.
 pub(super) struct Checkpointer {
     start: Option<SyncSender<()>>,
-    /// Set when the thread has finished a pass.
-    finished: Arc<AtomicBool>,
-    is_running: bool,
+    /// Whether the thread is in a pass.
+    is_busy: Arc<AtomicBool>,
     schedule: Schedule,
     thread: Option<JoinHandle<()>>,
 }
@@ -115,8 +114,8 @@ impl Checkpointer {
     ) -> Result<Self, StoreError> {
         let connection = connection::open_for_checkpoints(path)?;
         let (start, requests) = sync_channel(1);
-        let finished = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&finished);
+        let is_busy = Arc::<AtomicBool>::default();
+        let busy = Arc::clone(&is_busy);
         let work = move || {
             while let Ok(()) = requests.recv() {
                 // A panic must not end the thread, or the WAL would grow without bounds.
@@ -126,22 +125,17 @@ impl Checkpointer {
                     Ok(Err(error)) => tracing::warn!(%error, "WAL checkpoint failed"),
                     Err(_) => tracing::error!("WAL checkpoint panicked"),
                 }
-                done.store(true, Ordering::Release);
+                busy.store(false, Ordering::Release);
             }
         };
         let thread = std::thread::Builder::new().name("galley-wal-ckpt".to_owned()).spawn(work)?;
-        Ok(Self {
-            start: Some(start),
-            finished,
-            is_running: false,
-            schedule: Schedule::new(min_pages),
-            thread: Some(thread),
-        })
+        let schedule = Schedule::new(min_pages);
+        Ok(Self { start: Some(start), is_busy, schedule, thread: Some(thread) })
     }
 
     /// Called by the writer after each commit.
     pub(super) fn after_commit(&mut self, writer: &Connection) -> Result<(), StoreError> {
-        if self.is_busy() {
+        if self.is_busy.load(Ordering::Acquire) {
             return Ok(());
         }
         let (pages, copied) = wal_pages(writer)?;
@@ -154,24 +148,20 @@ impl Checkpointer {
     }
 
     /// Called by the writer when it becomes idle.
-    pub(super) fn when_idle(&mut self, writer: &Connection) -> Result<(), StoreError> {
+    pub(super) fn when_idle(&self, writer: &Connection) -> Result<(), StoreError> {
         let (pages, copied) = wal_pages(writer)?;
-        if !self.is_busy() && pages - copied >= IDLE_CHECKPOINT_PAGES {
+        if !self.is_busy.load(Ordering::Acquire) && pages - copied >= IDLE_CHECKPOINT_PAGES {
             self.begin();
         }
         Ok(())
     }
 
-    /// Whether the thread is in a pass.
-    fn is_busy(&mut self) -> bool {
-        if self.is_running && self.finished.swap(false, Ordering::Acquire) {
-            self.is_running = false;
+    fn begin(&self) {
+        // Before the thread can end the pass.
+        self.is_busy.store(true, Ordering::Relaxed);
+        if self.start.as_ref().is_none_or(|start| start.try_send(()).is_err()) {
+            self.is_busy.store(false, Ordering::Relaxed);
         }
-        self.is_running
-    }
-
-    fn begin(&mut self) {
-        self.is_running = self.start.as_ref().is_some_and(|start| start.try_send(()).is_ok());
     }
 }
 

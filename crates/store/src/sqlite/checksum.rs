@@ -13,37 +13,19 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::StoreError;
 
-pub(super) use crate::row_checksum::{
+use crate::row_checksum::{
     event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
 };
 
 /// Maximum number of damaged rows that a check names.
 const MAX_NAMED_ROWS: usize = 10;
 
-/// For each table with checksums: its name, and a query for the keys of its damaged rows.
-const DAMAGED_ROWS: [(&str, &str); 4] = [
-    ("template", concat!("SELECT id FROM template WHERE checksum IS NOT ", template_checksum!())),
-    (
-        "former_version",
-        concat!(
-            "SELECT template_id || ' version ' || version FROM former_version WHERE checksum IS NOT ",
-            former_version_checksum!()
-        ),
-    ),
-    (
-        "event",
-        concat!(
-            "SELECT account_id || ' number ' || seq FROM event WHERE checksum IS NOT ",
-            event_checksum!()
-        ),
-    ),
-    (
-        "upload_chunk",
-        concat!(
-            "SELECT upload || ' offset ' || place FROM upload_chunk WHERE checksum IS NOT ",
-            upload_chunk_checksum!()
-        ),
-    ),
+/// The tables with checksums: the name, what names a row of it, and the checksum of a row.
+const TABLES: [(&str, &str, &str); 4] = [
+    ("template", "id || ''", template_checksum!()),
+    ("former_version", "template_id || ' version ' || version", former_version_checksum!()),
+    ("event", "account_id || ' number ' || seq", event_checksum!()),
+    ("upload_chunk", "upload || ' offset ' || place", upload_chunk_checksum!()),
 ];
 
 /// Adds the function `row_checksum` to a connection.
@@ -97,18 +79,14 @@ pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool>
 /// key.
 pub(crate) fn damaged_rows(connection: &Connection) -> Result<(usize, Vec<String>), StoreError> {
     let (mut count, mut named) = (0, Vec::new());
-    for (table, query) in DAMAGED_ROWS {
-        let mut query = connection.prepare(query)?;
+    for (table, key, checksum) in TABLES {
+        let select = format!("SELECT {key} FROM {table} WHERE checksum IS NOT {checksum}");
+        let mut query = connection.prepare(&select)?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             count += 1;
             if named.len() < MAX_NAMED_ROWS {
-                let key: rusqlite::types::Value = row.get(0)?;
-                let key = match key {
-                    rusqlite::types::Value::Integer(id) => id.to_string(),
-                    rusqlite::types::Value::Text(key) => key,
-                    _ => "?".to_owned(),
-                };
+                let key = row.get(0).unwrap_or_else(|_| "?".to_owned());
                 named.push(format!("{table} {key}"));
             }
         }
@@ -121,15 +99,8 @@ pub(crate) fn damaged_rows(connection: &Connection) -> Result<(usize, Vec<String
 pub fn recompute(path: &std::path::Path) -> Result<(), StoreError> {
     let connection = Connection::open(path)?;
     register(&connection)?;
-    let update = concat!(
-        "UPDATE template SET checksum = ",
-        template_checksum!(),
-        "; UPDATE former_version SET checksum = ",
-        former_version_checksum!(),
-        "; UPDATE event SET checksum = ",
-        event_checksum!(),
-        "; UPDATE upload_chunk SET checksum = ",
-        upload_chunk_checksum!(),
-    );
-    Ok(connection.execute_batch(update)?)
+    for (table, _, checksum) in TABLES {
+        connection.execute(&format!("UPDATE {table} SET checksum = {checksum}"), [])?;
+    }
+    Ok(())
 }
