@@ -2,8 +2,7 @@
 
 use galley_domain::id::TemplateId;
 
-use super::page_size::PageBuilder;
-use crate::{ListOrder, ListQuery, Page, encoding::key};
+use crate::{ListOrder, ListQuery, encoding::key};
 
 /// A range of template ids, bounds excluded, iterated from newest to oldest, or ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,21 +57,6 @@ impl IdRange {
     pub(crate) fn contains(self, id: TemplateId) -> bool {
         self.newer_than.is_none_or(|other| other < id)
             && self.older_than.is_none_or(|other| id < other)
-    }
-
-    /// The page of a list, from its templates in iteration order, and from whether there are
-    /// templates beyond the cursor.
-    pub(crate) fn page(query: &ListQuery, page: PageBuilder, is_beyond_cursor: bool) -> Page {
-        let PageBuilder { mut templates, has_more, .. } = page;
-        if query.before.is_some() {
-            templates.reverse();
-            return Page {
-                has_next: is_beyond_cursor,
-                has_previous: has_more,
-                ..Page::of(templates)
-            };
-        }
-        Page { has_next: has_more, has_previous: is_beyond_cursor, ..Page::of(templates) }
     }
 
     /// The lower and upper bound as SQL parameters, both excluded.

@@ -77,7 +77,17 @@ pub(crate) async fn page(list: &impl ListReader) -> Result<Page, StoreError> {
         };
         find(list, beyond, 1, &mut visit).await?;
     }
-    Ok(Page { unindexed, ..IdRange::page(query, page, is_beyond_cursor) })
+    let PageBuilder { mut templates, has_more, .. } = page;
+    if query.before.is_some() {
+        templates.reverse();
+        return Ok(Page {
+            templates,
+            has_next: is_beyond_cursor,
+            has_previous: has_more,
+            unindexed,
+        });
+    }
+    Ok(Page { templates, has_next: has_more, has_previous: is_beyond_cursor, unindexed })
 }
 
 /// The number of templates in a list that filters by a name.
