@@ -13,7 +13,7 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Slots that keys share. Clones share the same slots.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FairSlots<K: Copy + Eq + Hash> {
     total: usize,
     share: Share,
@@ -185,12 +185,6 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<K: Copy + Eq + Hash> Clone for FairSlots<K> {
-    fn clone(&self) -> Self {
-        Self { total: self.total, share: self.share, state: Arc::clone(&self.state) }
     }
 }
 

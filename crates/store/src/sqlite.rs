@@ -5,7 +5,6 @@ pub(crate) mod backup;
 mod buffered_index;
 mod checkpoint;
 pub(crate) mod checksum;
-mod columns;
 pub(crate) mod connection;
 mod disk_space;
 mod idempotency;

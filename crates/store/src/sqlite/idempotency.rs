@@ -1,4 +1,4 @@
-//! SQL for idempotency records.
+//! Deletes expired idempotency records, and their keys from the buffered index.
 
 use galley_domain::id::TemplateId;
 use jiff::Timestamp;
@@ -6,30 +6,13 @@ use rusqlite::{Connection, params};
 
 use super::{buffered_index::Hash, writer::Batch};
 use crate::{
-    IdempotencyRecord, StoreError,
+    StoreError,
     encoding::{idempotency_cutoff, key},
     stored_row::StoredRow as _,
-    templates,
 };
 
 /// Maximum number of records and of keys that one step of retention reads.
 const SCAN_ROWS: i64 = 2_000;
-
-const FIND: &str = "SELECT payload, template_id, category, status FROM idempotency \
-     WHERE template_id = ?1 AND key = ?2 AND created_at > ?3";
-
-/// The record of the template that the index of keys has for the key, if it has not expired.
-pub(super) fn record(
-    connection: &Connection,
-    id: Option<TemplateId>,
-    idempotency_key: Hash,
-    at: Timestamp,
-) -> Result<Option<IdempotencyRecord>, StoreError> {
-    let Some(id) = id else { return Ok(None) };
-    let mut query = connection.prepare_cached(FIND)?;
-    let mut rows = query.query(params![key(id.get()), idempotency_key, idempotency_cutoff(at)])?;
-    rows.next()?.map(templates::record).transpose()
-}
 
 /// What one step of retention deletes.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! Adds messages of the sandbox, as SQL.
 
-use rusqlite::Connection;
-
 use super::{statements::execute, writer::Batch};
 use crate::{
     NewMessage, StoreError, StoredMessage,
@@ -13,7 +11,13 @@ use crate::{
 
 pub(super) fn add(batch: &Batch, new: &NewMessage) -> Result<Option<StoredMessage>, StoreError> {
     let connection = batch.connection();
-    let Some(mut counter) = counter(connection, key(new.account.get()))? else { return Ok(None) };
+    let mut query = connection.prepare_cached(
+        "SELECT at, since, last_message, last_sent_at FROM emulator_clock WHERE account_id = ?1",
+    )?;
+    let mut rows = query.query([key(new.account.get())])?;
+    let Some(clock) = rows.next()? else { return Ok(None) };
+    let mut counter = MessageCounter::read(&Row::Sqlite(clock))?;
+    drop(rows);
     let (number, sent_at) = counter.next(new.at);
     let count =
         "UPDATE emulator_clock SET last_message = $2, last_sent_at = $3 WHERE account_id = $1";
@@ -41,12 +45,4 @@ pub(super) fn add(batch: &Batch, new: &NewMessage) -> Result<Option<StoredMessag
         execute(connection, delete, &values![new.account, last])?;
     }
     Ok(Some(sent(new, number, sent_at)))
-}
-
-fn counter(connection: &Connection, account: i64) -> Result<Option<MessageCounter>, StoreError> {
-    let mut query = connection.prepare_cached(
-        "SELECT at, since, last_message, last_sent_at FROM emulator_clock WHERE account_id = ?1",
-    )?;
-    let mut rows = query.query([account])?;
-    rows.next()?.map(|row| MessageCounter::read(&Row::Sqlite(row))).transpose()
 }

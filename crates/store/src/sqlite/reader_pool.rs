@@ -108,6 +108,7 @@ impl ReaderPool {
         Arc::clone(&self.background_permits).acquire_owned().await
     }
 
+    /// Runs a step of the search indexer, which the first step opens.
     fn run_indexer<T>(
         &self,
         step: impl FnOnce(&mut SearchIndexer) -> Result<T, StoreError>,
@@ -118,23 +119,16 @@ impl ReaderPool {
             *indexer = None;
             self.index.remove(&self.index_path)?;
         }
-        let outcome = self.indexer(&mut indexer).and_then(step);
+        let open = || {
+            let index = connection::open_search_index(&self.index_path)?;
+            SearchIndexer::new(index, self.files.open_for_reading()?)
+        };
+        let outcome = match &mut *indexer {
+            Some(indexer) => step(indexer),
+            none => open().and_then(|opened| step(none.insert(opened))),
+        };
         self.note_corruption(&outcome);
         outcome
-    }
-
-    /// The search indexer, which the first step opens.
-    fn indexer<'i>(
-        &self,
-        indexer: &'i mut Option<SearchIndexer>,
-    ) -> Result<&'i mut SearchIndexer, StoreError> {
-        match indexer {
-            Some(indexer) => Ok(indexer),
-            none => Ok(none.insert(SearchIndexer::new(
-                connection::open_search_index(&self.index_path)?,
-                self.files.open_for_reading()?,
-            )?)),
-        }
     }
 
     fn note_corruption<T>(&self, outcome: &Result<T, StoreError>) {

@@ -73,23 +73,22 @@ pub(super) fn migrate(
             transaction.execute_batch(statements)?;
         }
         if found > 0 {
-            append_to_audit_feed(&transaction, found, known)?;
+            // At the time of the database.
+            transaction.execute(
+                "INSERT INTO audit (at, actor, kind, subject, details) \
+                 VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER), ?1, ?2, '', ?3)",
+                params![
+                    actor_key(Actor::Service),
+                    AuditKind::StoreMigrated.as_str(),
+                    migration(found, known)
+                ],
+            )?;
             tracing::info!(from = found, to = known, "schema migrated");
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", i64::try_from(known).unwrap_or(0))?;
     }
     transaction.commit()?;
-    Ok(())
-}
-
-/// Appends the entry of a migration, at the time of the database.
-fn append_to_audit_feed(connection: &Connection, from: usize, to: usize) -> Result<(), StoreError> {
-    connection.execute(
-        "INSERT INTO audit (at, actor, kind, subject, details) \
-         VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER), ?1, ?2, '', ?3)",
-        params![actor_key(Actor::Service), AuditKind::StoreMigrated.as_str(), migration(from, to)],
-    )?;
     Ok(())
 }
 

@@ -13,11 +13,11 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
-use rusqlite::{Connection, Statement};
+use rusqlite::{Connection, RowIndex as _, Statement, params};
 
 use super::{
-    SqliteStore, backup,
-    idempotency::{self, Expired},
+    SqliteStore, backup, checksum,
+    idempotency::Expired,
     index_state, list, maintenance, messages,
     open::LastBatch,
     reader_pool::{self, Cancellation, ReaderPool, lock},
@@ -29,12 +29,14 @@ use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
     NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError,
     StoreStatistics, StoredMessage, StoredTemplate,
+    encoding::{self, idempotency_cutoff},
     engine::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value, WriteKind,
     },
     error::{cause, failed},
     records::IntegrityCheck,
-    stored_row::Row,
+    stored_row::{Column, Row, StoredRow, StoredValue},
+    templates::record,
 };
 
 /// After this long without a write, a readiness check writes something itself.
@@ -246,8 +248,14 @@ impl Engine for SqliteStore {
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let lookup = self.shared.indexes.idempotency_keys.lookup(key);
         self.shared.point_readers.read(|connection| {
-            let id = lookup.finish(connection)?;
-            idempotency::record(connection, id, key, at)
+            let Some(id) = lookup.finish(connection)? else { return Ok(None) };
+            let mut query = connection.prepare_cached(
+                "SELECT payload, template_id, category, status FROM idempotency \
+                 WHERE template_id = ?1 AND key = ?2 AND created_at > ?3",
+            )?;
+            let mut rows =
+                query.query(params![encoding::key(id.get()), key, idempotency_cutoff(at)])?;
+            rows.next()?.map(record).transpose()
         })
     }
 }
@@ -299,4 +307,22 @@ fn bind(prepared: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), StoreE
         prepared.raw_bind_parameter(index, value)?;
     }
     Ok(())
+}
+
+impl StoredRow for rusqlite::Row<'_> {
+    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
+        Ok(checksum::is_intact(self, checksum.in_sqlite().idx(self.as_ref())?)?)
+    }
+
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
+        Ok(self.get(column.in_sqlite())?)
+    }
+
+    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
+        Ok(self.get_ref(column.in_sqlite())?.as_str().ok())
+    }
+
+    fn corrupt(&self, column: impl Column) -> StoreError {
+        StoreError::Damaged(cause(format!("the column {column:?} contains an invalid value")))
+    }
 }

@@ -25,15 +25,6 @@ pub(super) fn name_conflict(
     Ok(owner.map(|owner| owner.conflict_for(account)))
 }
 
-/// The hash of the unique key that a template holds; deleted templates hold none.
-pub(super) fn unique_key(
-    connection: &Connection,
-    id: TemplateId,
-) -> Result<Option<Hash>, StoreError> {
-    let mut query = connection.prepare_cached("SELECT unique_key FROM template WHERE id = ?1")?;
-    Ok(query.query_row([key(id.get())], |row| row.get(0))?)
-}
-
 /// One template with its newest version; deleted templates are not found.
 pub(super) fn one(
     connection: &Connection,

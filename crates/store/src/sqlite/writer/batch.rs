@@ -19,8 +19,8 @@ use crate::{
     sqlite::{
         buffered_index::{BufferedIndexes, Changes, Hash},
         statements::{execute, rows},
-        templates,
     },
+    stored_row::StoredRow as _,
 };
 
 /// One open write transaction. It owns its connection, so that a body that is written for both
@@ -210,12 +210,14 @@ impl EngineTx for Batch {
         _account: AccountId,
         at: Timestamp,
     ) -> Result<TemplateId, StoreError> {
-        let last = match self.last_template {
-            Some(last) => last,
+        let last = if let Some(last) = self.last_template {
+            last
+        } else {
             // The row with the highest id may have been deleted. An id up to the last one that was
             // merged is not used again: the indexes are taken to contain all rows up to it.
-            None => last_id(&self.connection, "SELECT coalesce(max(id), 0) FROM template")?
-                .max(self.indexes.highest_id()),
+            let select = "SELECT coalesce(max(id), 0) FROM template";
+            let mut query = self.connection.prepare_cached(select)?;
+            query.query_row([], |row| Ok(row.number(0)))??.max(self.indexes.highest_id())
         };
         let next = galley_domain::id::next(last, millis(at));
         self.last_template = Some(next);
@@ -231,9 +233,11 @@ impl EngineTx for Batch {
     }
 
     fn release_unique_key(&mut self, template: TemplateId) -> Result<(), StoreError> {
-        let Some(unique_key) = templates::unique_key(&self.connection, template)? else {
-            return Ok(());
-        };
+        let select = "SELECT unique_key FROM template WHERE id = ?1";
+        let mut query = self.connection.prepare_cached(select)?;
+        let held: Option<Hash> = query.query_row([key(template.get())], |row| row.get(0))?;
+        // A deleted template holds none.
+        let Some(unique_key) = held else { return Ok(()) };
         let changes = &mut self.index_changes.names;
         self.indexes.names.remove(changes, &self.connection, unique_key, template)
     }
@@ -289,9 +293,4 @@ fn read_account(
     let mut query = connection.prepare_cached(AccountState::select(Dialect::Sqlite))?;
     let mut rows = query.query([key(account.get())])?;
     rows.next()?.map(AccountState::read).transpose()
-}
-
-fn last_id(connection: &Connection, query: &'static str) -> Result<u64, StoreError> {
-    let last: i64 = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
-    Ok(u64::try_from(last).unwrap_or(0))
 }
