@@ -40,9 +40,14 @@ pub(crate) fn no_account() -> StoreError {
     failed("the account does not exist in the database")
 }
 
-/// A failure whose cause has nothing but a text.
-pub(crate) fn failed(text: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-    StoreError::Failed(cause(text))
+/// A failure with this cause, which may be a text.
+pub(crate) fn failed(cause: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+    StoreError::Failed(Arc::from(cause.into()))
+}
+
+/// The same for a database that does not respond.
+pub(crate) fn unavailable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+    StoreError::Unavailable(Arc::from(cause.into()))
 }
 
 /// A cause that has nothing but a text.

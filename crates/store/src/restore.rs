@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use crate::{
     CopyPhase, PhaseObserver, StoreError,
-    error::cause,
+    error::unavailable,
     partial_file::{PartialFile, PartialFileError, with_suffix},
     sqlite::{
         backup::{find_damage, writing},
@@ -115,7 +115,7 @@ fn refuse_occupied(store: &Path) -> Result<(), RestoreError> {
 
 /// Copies the backup, including its WAL, into the file. Returns the row counts.
 fn write(source: &Connection, path: &Path) -> Result<Vec<(&'static str, u64)>, StoreError> {
-    let not_utf8 = || StoreError::Unavailable(cause("the path of a store must be UTF-8"));
+    let not_utf8 = || unavailable("the path of a store must be UTF-8");
     let name = path.to_str().ok_or_else(not_utf8)?;
     source.execute("VACUUM INTO ?1", [name])?;
     let restored = connection::open_to_copy(path)?;

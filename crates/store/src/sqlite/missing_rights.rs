@@ -11,7 +11,7 @@ use rustix::{
 use super::store_files::STORE_FILE_SUFFIXES;
 use crate::{
     StoreError,
-    error::cause,
+    error::unavailable,
     partial_file::{directory, with_suffix},
 };
 
@@ -47,7 +47,7 @@ pub(super) fn explained(store: &Path, error: StoreError) -> StoreError {
         StoreError::Unavailable(_) => missing_rights(store),
         _ => None,
     };
-    found.map_or(error, |found| StoreError::Unavailable(cause(found)))
+    found.map_or(error, |found| unavailable(found))
 }
 
 /// What is wrong with the first directory on the way to the store, file of the store, or directory of

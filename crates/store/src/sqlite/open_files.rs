@@ -16,7 +16,7 @@ use std::{
 use rusqlite::Connection;
 
 use super::connection;
-use crate::{StoreError, error::cause, partial_file::with_suffix};
+use crate::{StoreError, error::unavailable, partial_file::with_suffix};
 
 /// Added to the name of a WAL whose database was replaced.
 const ASIDE_SUFFIX: &str = ".replaced";
@@ -79,7 +79,7 @@ impl OpenFiles {
                 if !was_gone {
                     tracing::error!("{gone}");
                 }
-                return Err(StoreError::Unavailable(cause(gone)));
+                return Err(unavailable(gone));
             }
         }
         Ok(())

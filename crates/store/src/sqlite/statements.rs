@@ -33,7 +33,7 @@ use crate::{
     engine::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value, WriteKind,
     },
-    error::{cause, failed},
+    error::{cause, failed, unavailable},
     records::IntegrityCheck,
     stored_row::{Column, Row, StoredRow, StoredValue},
     templates::record,
@@ -113,7 +113,7 @@ impl Engine for SqliteStore {
         match self.writer.write(probe).await {
             // The queue is full because writes fail, not because there are many.
             Err(StoreError::Busy) if *lock(&self.shared.last_batch) == LastBatch::Failed => {
-                Err(StoreError::Unavailable(cause("the last writes failed, and the queue is full")))
+                Err(unavailable("the last writes failed, and the queue is full"))
             }
             outcome => outcome,
         }

@@ -24,7 +24,11 @@ use tokio::sync::oneshot;
 pub(super) use self::batch::Batch;
 use self::writer_loop::WriterLoop;
 use super::{SqliteOptions, open::Shared};
-use crate::{StoreError, engine::Output, error::cause};
+use crate::{
+    StoreError,
+    engine::Output,
+    error::{cause, unavailable},
+};
 
 /// Why a write is refused or was not answered.
 const STOPPED: &str = "the writer thread has stopped";
@@ -75,7 +79,7 @@ impl Writer {
             self.queue_depth.fetch_sub(1, Ordering::Relaxed);
             return Err(match refused {
                 TrySendError::Full(_) => StoreError::Busy,
-                TrySendError::Disconnected(_) => StoreError::Unavailable(cause(STOPPED)),
+                TrySendError::Disconnected(_) => unavailable(STOPPED),
             });
         }
         // The writer replies to every write, even after a panic. Without a reply, the thread has died,
