@@ -2,16 +2,12 @@
 //! metrics report them. Each count is an atomic, so that counting delays no request.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    hash::Hash,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::{HistogramSnapshot, PoolActivity};
+use crate::{FairSlot, FairSlots, HistogramSnapshot, PoolActivity};
 
 /// Upper bounds of the buckets for the number of writes in a batch.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -81,25 +77,39 @@ impl CommitCounters {
     }
 }
 
-/// Counts the callers that had to wait for a slot or a connection, and how long.
-#[derive(Debug, Default)]
-pub(crate) struct WaitCounter {
+/// Slots, and the callers that had to wait for one: how many, and how long.
+#[derive(Debug)]
+pub(crate) struct CountedSlots<K: Copy + Eq + Hash> {
+    pub(crate) slots: FairSlots<K>,
     waits: AtomicU64,
     micros: AtomicU64,
 }
 
-impl WaitCounter {
-    /// Counts a wait, until the result is dropped: also one that is given up.
-    pub(crate) fn begin(&self) -> CountedWait<'_> {
-        self.waits.fetch_add(1, Ordering::Relaxed);
-        CountedWait { counter: self, began: Instant::now() }
+impl<K: Copy + Eq + Hash> CountedSlots<K> {
+    pub(crate) fn new(total: usize, per_key: usize) -> Self {
+        let slots = FairSlots::new(total, per_key);
+        Self { slots, waits: AtomicU64::new(0), micros: AtomicU64::new(0) }
     }
 
-    pub(crate) fn activity(&self, name: &'static str, size: usize, in_use: usize) -> PoolActivity {
+    pub(crate) async fn acquire(&self, key: K) -> FairSlot<K> {
+        match self.slots.try_acquire(key) {
+            Some(slot) => slot,
+            None => self.wait(key).await,
+        }
+    }
+
+    /// Waits for a slot, and counts the wait: also one that is given up.
+    pub(crate) async fn wait(&self, key: K) -> FairSlot<K> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        let _waiting = CountedWait { micros: &self.micros, began: Instant::now() };
+        self.slots.acquire(key).await
+    }
+
+    pub(crate) fn activity(&self, name: &'static str) -> PoolActivity {
         PoolActivity {
             name,
-            size,
-            in_use,
+            size: self.slots.total(),
+            in_use: self.slots.in_use(),
             waits: self.waits.load(Ordering::Relaxed),
             waited: Duration::from_micros(self.micros.load(Ordering::Relaxed)),
         }
@@ -107,44 +117,14 @@ impl WaitCounter {
 }
 
 /// A caller that waits. Dropping it ends the wait.
-#[derive(Debug)]
-#[must_use = "dropping it ends the wait"]
-pub(crate) struct CountedWait<'c> {
-    counter: &'c WaitCounter,
+struct CountedWait<'c> {
+    micros: &'c AtomicU64,
     began: Instant,
 }
 
 impl Drop for CountedWait<'_> {
     fn drop(&mut self) {
-        self.counter.micros.fetch_add(micros(self.began.elapsed()), Ordering::Relaxed);
-    }
-}
-
-/// A semaphore that counts the callers that had to wait.
-#[derive(Debug)]
-pub(crate) struct CountedPermits {
-    semaphore: Arc<Semaphore>,
-    size: usize,
-    waits: WaitCounter,
-}
-
-impl CountedPermits {
-    pub(crate) fn new(size: usize) -> Self {
-        Self { semaphore: Arc::new(Semaphore::new(size)), size, waits: WaitCounter::default() }
-    }
-
-    /// Waits for a permit; `None` never happens, because the semaphore is never closed.
-    pub(crate) async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(permit) = Arc::clone(&self.semaphore).try_acquire_owned() {
-            return Some(permit);
-        }
-        let _waiting = self.waits.begin();
-        Arc::clone(&self.semaphore).acquire_owned().await.ok()
-    }
-
-    pub(crate) fn activity(&self, name: &'static str) -> PoolActivity {
-        let in_use = self.size.saturating_sub(self.semaphore.available_permits());
-        self.waits.activity(name, self.size, in_use)
+        self.micros.fetch_add(micros(self.began.elapsed()), Ordering::Relaxed);
     }
 }
 
@@ -169,22 +149,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_caller_that_finds_no_free_permit_is_counted_as_waiting() {
-        let permits = CountedPermits::new(1);
-        let held = permits.acquire().await;
-        let busy = permits.activity("p");
+    async fn only_a_caller_that_finds_no_free_slot_is_counted_as_waiting() {
+        let slots = CountedSlots::new(1, 1);
+        let held = slots.acquire(()).await;
+        let busy = slots.activity("p");
         assert_eq!((busy.size, busy.in_use, busy.waits), (1, 1, 0));
-        let mut second = Box::pin(permits.acquire());
+        let mut second = Box::pin(slots.acquire(()));
         assert!((&mut second).now_or_never().is_none());
-        assert_eq!(permits.activity("p").waits, 1);
+        assert_eq!(slots.activity("p").waits, 1);
         let began = Instant::now();
         while began.elapsed() < Duration::from_millis(1) {
             std::hint::spin_loop();
         }
         drop(second);
         drop(held);
-        assert!(permits.acquire().await.is_some());
-        let idle = permits.activity("p");
+        drop(slots.acquire(()).await);
+        let idle = slots.activity("p");
         assert_eq!((idle.in_use, idle.waits), (0, 1), "a wait that was given up is counted");
         assert!(idle.waited >= Duration::from_millis(1), "{idle:?}");
     }

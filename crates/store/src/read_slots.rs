@@ -4,18 +4,12 @@
 use std::time::Duration;
 
 use galley_domain::id::AccountId;
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use tokio::time::timeout;
 
-use crate::{
-    FairSlot, FairSlots, PoolActivity, ReadKind, StoreError,
-    activity::{CountedPermits, WaitCounter},
-};
+use crate::{FairSlot, FairSlots, PoolActivity, ReadKind, StoreError, activity::CountedSlots};
 
 /// How long a read waits for a slot: as long as the slowest read that may be ahead of it.
 pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(10);
-
-/// The right to run a read.
-pub(crate) type ReadSlot = FairSlot<AccountId>;
 
 /// How many parts of files are read from a database server at a time: the reads are short, and the
 /// downloads of one account must not take the connections of the others.
@@ -32,32 +26,11 @@ const MAX_WAITING: usize = 256;
 pub(crate) struct ReadSlots {
     /// The reads of all accounts that wait for a slot. Each account has a share.
     waiting: FairSlots<AccountId>,
-    lists: CountedSlots,
-    searches: CountedSlots,
-    feeds: CountedSlots,
+    lists: CountedSlots<AccountId>,
+    searches: CountedSlots<AccountId>,
+    feeds: CountedSlots<AccountId>,
     /// Downloads of files. Their clients belong to no account.
-    pub(crate) media: CountedPermits,
-}
-
-/// Slots of one kind, and the reads that had to wait for one.
-struct CountedSlots {
-    slots: FairSlots<AccountId>,
-    waits: WaitCounter,
-}
-
-impl CountedSlots {
-    fn new(total: usize, per_account: usize) -> Self {
-        Self { slots: FairSlots::new(total, per_account), waits: WaitCounter::default() }
-    }
-
-    async fn wait(&self, account: AccountId) -> ReadSlot {
-        let _waiting = self.waits.begin();
-        self.slots.acquire(account).await
-    }
-
-    fn activity(&self, name: &'static str) -> PoolActivity {
-        self.waits.activity(name, self.slots.total(), self.slots.in_use())
-    }
+    pub(crate) media: CountedSlots<()>,
 }
 
 impl ReadSlots {
@@ -69,7 +42,7 @@ impl ReadSlots {
             lists: CountedSlots::new(8, 4),
             searches: CountedSlots::new(8, 2),
             feeds: CountedSlots::new(8, 4),
-            media: CountedPermits::new(MEDIA_SLOTS_IN_PROCESS),
+            media: CountedSlots::new(MEDIA_SLOTS_IN_PROCESS, MEDIA_SLOTS_IN_PROCESS),
         }
     }
 
@@ -85,7 +58,7 @@ impl ReadSlots {
             lists: CountedSlots::new(lists, half(lists)),
             searches: CountedSlots::new(searches, half(searches)),
             feeds: CountedSlots::new(16, 4),
-            media: CountedPermits::new(MEDIA_SLOTS),
+            media: CountedSlots::new(MEDIA_SLOTS, MEDIA_SLOTS),
         }
     }
 
@@ -94,7 +67,7 @@ impl ReadSlots {
         &self,
         kind: ReadKind,
         account: AccountId,
-    ) -> Result<ReadSlot, StoreError> {
+    ) -> Result<FairSlot<AccountId>, StoreError> {
         let slots = match kind {
             ReadKind::List => &self.lists,
             ReadKind::Search => &self.searches,
@@ -109,9 +82,8 @@ impl ReadSlots {
     }
 
     /// Waits for the right to read a part of a file from a server, up to [`MAX_SLOT_WAIT`].
-    pub(crate) async fn acquire_media(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        let acquired = timeout(MAX_SLOT_WAIT, self.media.acquire()).await;
-        acquired.ok().flatten().ok_or(StoreError::Busy)
+    pub(crate) async fn acquire_media(&self) -> Result<FairSlot<()>, StoreError> {
+        timeout(MAX_SLOT_WAIT, self.media.acquire(())).await.map_err(|_| StoreError::Busy)
     }
 
     /// How the slots are used.

@@ -177,7 +177,7 @@ impl Engine for SqliteStore {
             ReadPath::Point => return self.shared.point_readers.read(run),
             ReadPath::Background => return self.readers.read(run),
             ReadPath::Scan | ReadPath::FullScan => Box::new(self.readers.background_slot().await),
-            ReadPath::Media => Box::new(self.readers.slots.media.acquire().await),
+            ReadPath::Media => Box::new(self.readers.slots.media.acquire(()).await),
             ReadPath::Account(kind, account) => {
                 Box::new(self.readers.slots.acquire(kind, account).await?)
             }

@@ -5,16 +5,13 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Config;
 
 use super::{PgConnection, client::PgClient, connect_timeout};
 use crate::{
-    PoolActivity, StoreError,
-    activity::{CommitCounters, CountedPermits},
+    FairSlot, PoolActivity, StoreError,
+    activity::{CommitCounters, CountedSlots},
     postgres::{
         errors,
         failover::{CONNECT_TIMEOUT, FailoverConnector},
@@ -35,7 +32,7 @@ pub(in crate::postgres) struct PgPool {
     pub(super) deadline: Duration,
     /// Maximum wait for a connection.
     pub(super) acquire_timeout: Duration,
-    permits: CountedPermits,
+    permits: CountedSlots<()>,
     pub(super) commit_counters: Arc<CommitCounters>,
     state: Mutex<PoolState>,
 }
@@ -64,7 +61,7 @@ impl PgPool {
             tls: tls.clone(),
             deadline,
             acquire_timeout,
-            permits: CountedPermits::new(max_size),
+            permits: CountedSlots::new(max_size, max_size),
             commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),
         }
@@ -84,8 +81,8 @@ impl PgPool {
     }
 
     async fn get_until(self: &Arc<Self>, deadline: Instant) -> Result<PgConnection, StoreError> {
-        let acquired = timeout_at(deadline, self.permits.acquire()).await;
-        let Ok(Some(permit)) = acquired else {
+        let acquired = timeout_at(deadline, self.permits.acquire(())).await;
+        let Ok(permit) = acquired else {
             // Connections that take long to open are not in use: the server does not respond.
             let is_opening = self.state().opening > 0;
             return Err(if is_opening { connect_timeout() } else { StoreError::Busy });
@@ -102,10 +99,7 @@ impl PgPool {
         }
     }
 
-    async fn open(
-        self: Arc<Self>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<PgConnection, StoreError> {
+    async fn open(self: Arc<Self>, permit: FairSlot<()>) -> Result<PgConnection, StoreError> {
         let connected = timeout(CONNECT_TIMEOUT, self.connector.connect_any()).await;
         self.state().opening -= 1;
         let connected = connected.map_err(|_| connect_timeout())?;

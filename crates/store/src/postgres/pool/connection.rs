@@ -9,14 +9,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::{
-    sync::{Notify, OwnedSemaphorePermit},
-    time::timeout,
-};
+use tokio::{sync::Notify, time::timeout};
 use tokio_postgres::{CopyInSink, Error, Row, Statement, error::SqlState};
 
 use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool, client::PgClient};
-use crate::{StoreError, postgres::errors};
+use crate::{FairSlot, StoreError, postgres::errors};
 
 /// How much later than the server the client gives up on a statement.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
@@ -50,7 +47,7 @@ pub(in crate::postgres) struct PgConnection {
 /// then the slot.
 struct Lease {
     client: PgClient,
-    permit: OwnedSemaphorePermit,
+    permit: FairSlot<()>,
     /// The right to use the connection, if its user needs one. Released last, so that who gets it
     /// next finds a connection.
     slot: Option<Slot>,
@@ -60,7 +57,7 @@ struct Lease {
 type Slot = Box<dyn Send + Sync>;
 
 impl PgConnection {
-    pub(super) fn new(client: PgClient, permit: OwnedSemaphorePermit, pool: Arc<PgPool>) -> Self {
+    pub(super) fn new(client: PgClient, permit: FairSlot<()>, pool: Arc<PgPool>) -> Self {
         Self {
             lease: Some(Lease { client, permit, slot: None }),
             pool,
