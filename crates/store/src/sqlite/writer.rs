@@ -9,6 +9,7 @@ mod batch;
 mod writer_loop;
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
@@ -27,8 +28,11 @@ use super::{SqliteOptions, open::Shared};
 use crate::{
     StoreError,
     engine::Output,
-    error::{cause, unavailable},
+    error::{cause, failed, unavailable},
 };
+
+/// Why a write fails that has found a bug.
+const PANICKED: &str = "the write panicked";
 
 /// Why a write is refused or was not answered.
 const STOPPED: &str = "the writer thread has stopped";
@@ -110,8 +114,10 @@ struct QueuedWrite {
 }
 
 impl QueuedWrite {
+    /// Runs the work. A panic in it must not end the writer thread.
     fn run(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
-        self.output = Some((self.work)(batch)?);
+        let run = catch_unwind(AssertUnwindSafe(|| (self.work)(batch)));
+        self.output = Some(run.unwrap_or_else(|_| Err(failed(PANICKED)))?);
         Ok(())
     }
 

@@ -61,12 +61,8 @@ impl IndexChanges {
     }
 }
 
-/// What is left to do when a transaction is committed.
-pub(super) struct ClosedBatch {
-    /// The newest event of each account that has new ones.
-    pub(super) newest_seqs: Vec<(AccountId, u64)>,
-    pub(super) index_changes: IndexChanges,
-}
+/// The newest event of each account that has new ones.
+pub(super) type NewestSeqs = Vec<(AccountId, u64)>;
 
 impl Batch {
     /// The shared state of a transaction that was just begun on this connection.
@@ -105,23 +101,19 @@ impl Batch {
         let outcome = work(self)?;
         if let Some(savepoint) = self.savepoint.take().filter(|it| it.is_refused) {
             self.connection.prepare_cached("ROLLBACK TO refusable")?.execute([])?;
-            self.restore(savepoint);
+            self.last_template = savepoint.last_template;
+            self.credentials_changed = savepoint.credentials_changed;
+            for (account, before) in savepoint.accounts {
+                match before {
+                    Some(before) => self.accounts.insert(account, before),
+                    None => self.accounts.remove(&account),
+                };
+            }
+            self.index_changes.names.undo_to(savepoint.names);
+            self.index_changes.idempotency_keys.undo_to(savepoint.idempotency_keys);
         }
         self.connection.prepare_cached("RELEASE refusable")?.execute([])?;
         Ok(outcome)
-    }
-
-    fn restore(&mut self, savepoint: Savepoint) {
-        self.last_template = savepoint.last_template;
-        self.credentials_changed = savepoint.credentials_changed;
-        for (account, before) in savepoint.accounts {
-            match before {
-                Some(before) => self.accounts.insert(account, before),
-                None => self.accounts.remove(&account),
-            };
-        }
-        self.index_changes.names.undo_to(savepoint.names);
-        self.index_changes.idempotency_keys.undo_to(savepoint.idempotency_keys);
     }
 
     fn find_account(
@@ -142,8 +134,9 @@ impl Batch {
         }
     }
 
-    /// Writes the per-transaction state back, at the end of the transaction.
-    pub(super) fn close(&mut self) -> Result<ClosedBatch, StoreError> {
+    /// Writes the per-transaction state back, at the end of the transaction. Returns what is left to do
+    /// when it is committed.
+    pub(super) fn close(&mut self) -> Result<(NewestSeqs, IndexChanges), StoreError> {
         let Self { connection, indexes, index_changes, accounts, .. } = self;
         indexes.names.merge(&mut index_changes.names, connection)?;
         indexes.idempotency_keys.merge(&mut index_changes.idempotency_keys, connection)?;
@@ -157,7 +150,7 @@ impl Batch {
         if self.credentials_changed {
             self.connection.execute("UPDATE credential_epoch SET epoch = epoch + 1", [])?;
         }
-        Ok(ClosedBatch { newest_seqs, index_changes: std::mem::take(&mut self.index_changes) })
+        Ok((newest_seqs, std::mem::take(&mut self.index_changes)))
     }
 
     /// The connection, whose transaction is still open.

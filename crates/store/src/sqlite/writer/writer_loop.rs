@@ -12,13 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use galley_domain::id::AccountId;
 use rusqlite::Connection;
 
-use super::{Batch, QueuedWrite, batch::ClosedBatch};
+use super::{
+    Batch, PANICKED, QueuedWrite,
+    batch::{IndexChanges, NewestSeqs},
+};
 use crate::{
     SchemaPolicy, StoreError,
-    error::{cause, failed},
+    error::cause,
     sqlite::{
         Acknowledge, SqliteOptions,
         checkpoint::Checkpointer,
@@ -32,9 +34,6 @@ use crate::{
 /// Maximum number of writes in one transaction: enough to share a sync, few enough that the first
 /// one does not wait long.
 const MAX_BATCH_WRITES: usize = 512;
-
-/// Why a write fails that has found a bug.
-const PANICKED: &str = "the write panicked";
 
 /// The writer is idle after this long without a write.
 const IDLE_AFTER: Duration = Duration::from_millis(100);
@@ -57,25 +56,14 @@ pub(super) struct WriterLoop {
     schema_policy: SchemaPolicy,
 }
 
-/// The newest event of each account that has new ones.
-type NewestSeqs = Vec<(AccountId, u64)>;
-
 /// Where a batch failed.
-enum BatchError {
+enum FailedAt {
     /// Before any of its writes ran.
-    NotBegun(StoreError),
+    Begin,
     /// In one of its writes; nothing was committed.
-    WriteFailed(StoreError),
+    Write,
     /// At the commit, whose outcome may be unknown.
-    CommitFailed(StoreError, NewestSeqs),
-}
-
-impl BatchError {
-    fn is_full(&self) -> bool {
-        let (Self::NotBegun(error) | Self::WriteFailed(error) | Self::CommitFailed(error, _)) =
-            self;
-        matches!(error, StoreError::Full(_))
-    }
+    Commit(NewestSeqs),
 }
 
 impl WriterLoop {
@@ -147,8 +135,7 @@ impl WriterLoop {
             return;
         }
         let mut outcome = self.run_and_commit(writes);
-        let is_full = outcome.as_ref().is_err_and(BatchError::is_full);
-        if is_full
+        if let Err((StoreError::Full(_), _)) = outcome
             && writes.iter().all(|write| write.uses_reserve)
             && self.shared.space.release_reserve()
         {
@@ -157,20 +144,19 @@ impl WriterLoop {
         }
         match outcome {
             Ok(newest_seqs) => self.acknowledge(writes, &newest_seqs),
-            Err(BatchError::WriteFailed(_)) if writes.len() > 1 => {
+            Err((_, FailedAt::Write)) if writes.len() > 1 => {
                 for write in std::mem::take(writes) {
                     self.run_batch(&mut vec![write]);
                 }
             }
-            Err(BatchError::NotBegun(error)) => self.fail(writes, error),
             // The failure of a single write says nothing about the next one, unless the disk fails.
-            Err(BatchError::WriteFailed(
-                error @ (StoreError::Full(_) | StoreError::Unavailable(_)),
-            )) => {
-                self.fail(writes, error);
+            Err((error, FailedAt::Write))
+                if !matches!(error, StoreError::Full(_) | StoreError::Unavailable(_)) =>
+            {
+                respond_all(writes, &Err(error));
             }
-            Err(BatchError::WriteFailed(error)) => respond_all(writes, &Err(error)),
-            Err(BatchError::CommitFailed(error, newest_seqs)) => {
+            Err((error, FailedAt::Begin | FailedAt::Write)) => self.fail(writes, error),
+            Err((error, FailedAt::Commit(newest_seqs))) => {
                 self.fail(writes, error);
                 // Subscribers read the store to find out what the outcome is.
                 self.shared.event_notifier.notify(&newest_seqs);
@@ -205,16 +191,18 @@ impl WriterLoop {
         respond_all(writes, &Err(error));
     }
 
-    fn run_and_commit(&mut self, writes: &mut Vec<QueuedWrite>) -> Result<NewestSeqs, BatchError> {
+    fn run_and_commit(
+        &mut self,
+        writes: &mut Vec<QueuedWrite>,
+    ) -> Result<NewestSeqs, (StoreError, FailedAt)> {
         self.shared.point_readers.end_idle_transactions();
         self.begin().map_err(|error| {
             self.roll_back();
-            BatchError::NotBegun(error)
+            (error, FailedAt::Begin)
         })?;
-        let run = self.run_all(writes);
-        let ClosedBatch { newest_seqs, index_changes } = run.map_err(|error| {
+        let (newest_seqs, index_changes) = self.run_all(writes).map_err(|error| {
             self.roll_back();
-            BatchError::WriteFailed(error)
+            (error, FailedAt::Write)
         })?;
         let size = writes.len();
         // Kill test only, see `Acknowledge::BeforeCommit`.
@@ -228,15 +216,18 @@ impl WriterLoop {
                 index_changes.apply(&self.shared.indexes);
                 Ok(newest_seqs)
             }
-            Err(error) => Err(BatchError::CommitFailed(error, newest_seqs)),
+            Err(error) => Err((error, FailedAt::Commit(newest_seqs))),
         }
     }
 
     /// Runs the writes in the transaction that has begun. The connection is lost if this panics.
-    fn run_all(&mut self, writes: &mut [QueuedWrite]) -> Result<ClosedBatch, StoreError> {
+    fn run_all(
+        &mut self,
+        writes: &mut [QueuedWrite],
+    ) -> Result<(NewestSeqs, IndexChanges), StoreError> {
         let connection = self.connection.take().expect("the transaction has begun on it");
         let mut batch = Batch::new(connection, Arc::clone(&self.shared.indexes));
-        let run = writes.iter_mut().try_for_each(|write| run_one(write, &mut batch));
+        let run = writes.iter_mut().try_for_each(|write| write.run(&mut batch));
         let closed = run.and_then(|()| batch.close());
         self.connection = Some(batch.into_connection());
         closed
@@ -312,10 +303,4 @@ fn respond_all(writes: &mut Vec<QueuedWrite>, outcome: &Result<(), StoreError>) 
     for write in writes.drain(..) {
         write.respond(outcome.clone());
     }
-}
-
-/// Runs one write. A panic in it must not end the writer thread.
-fn run_one(write: &mut QueuedWrite, batch: &mut Batch) -> Result<(), StoreError> {
-    let run = catch_unwind(AssertUnwindSafe(|| write.run(batch)));
-    run.unwrap_or_else(|_| Err(failed(PANICKED)))
 }
