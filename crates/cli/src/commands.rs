@@ -31,7 +31,7 @@ use galley_store::{
     Account, Actor, Author, CredentialKind, SchemaPolicy, SqliteStore, Store, StoredTemplate,
     TemplateChange,
     postgres::{PostgresOptions, PostgresStore},
-    sqlite::{ExposedFile, SqliteOptions},
+    sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -285,7 +285,7 @@ fn file_to_create(settings: &Settings) -> Option<PathBuf> {
 }
 
 /// The files of the store that other users can read or change.
-fn exposed_files(settings: &Settings) -> Vec<ExposedFile> {
+fn exposed_files(settings: &Settings) -> Vec<String> {
     match &settings.store {
         StoreUrl::Sqlite(path) => galley_store::sqlite::exposed_files(path),
         StoreUrl::Postgres(_) => Vec::new(),

@@ -12,7 +12,6 @@ mod index_state;
 mod list;
 mod maintenance;
 mod messages;
-mod missing_rights;
 mod open;
 mod open_files;
 mod options;
@@ -24,11 +23,10 @@ mod search_indexer;
 mod statements;
 pub(crate) mod store_files;
 mod template_cache;
-mod templates;
 mod writer;
 
 #[cfg(debug_assertions)]
 pub use checksum::recompute as recompute_checksums;
 pub use open::SqliteStore;
 pub use options::{Acknowledge, SqliteOptions};
-pub use store_files::{ExposedFile, exposed_files};
+pub use store_files::exposed_files;

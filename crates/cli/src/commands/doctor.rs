@@ -132,7 +132,6 @@ fn permissions(settings: &Settings) -> Option<Finding> {
     let StoreUrl::Sqlite(_) = &settings.store else { return None };
     let exposed = super::exposed_files(settings);
     let ok = exposed.is_empty();
-    let exposed: Vec<String> = exposed.iter().map(ToString::to_string).collect();
     let detail = if ok { "only the owner has access".to_owned() } else { exposed.join("; ") };
     Some(Finding::checked("permissions", detail, ok))
 }

@@ -5,7 +5,10 @@ use std::{fmt::Display, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, types::FromSql};
 
-use super::{checksum, missing_rights, schema, store_files::SEARCH_INDEX_SUFFIX};
+use super::{
+    checksum, schema,
+    store_files::{self, SEARCH_INDEX_SUFFIX},
+};
 use crate::{SchemaPolicy, StoreError, error::failed, partial_file::with_suffix};
 
 /// Older SQLite versions can corrupt a database in WAL mode (a race between a checkpoint and a
@@ -152,7 +155,7 @@ pub(crate) fn open_to_copy(path: &Path) -> Result<Connection, StoreError> {
         schema::check_store(&connection)?;
         Ok(connection)
     };
-    open().map_err(|error| missing_rights::explained(path, error))
+    open().map_err(|error| store_files::explained(path, error))
 }
 
 /// Opens a store of the current schema exclusively, inside a transaction that stays open, so that
@@ -175,7 +178,7 @@ pub(crate) fn open_exclusive(path: &Path) -> Result<Connection, StoreError> {
         schema::check_current_store(&connection)?;
         Ok(connection)
     };
-    open().map_err(|error| missing_rights::explained(path, error))
+    open().map_err(|error| store_files::explained(path, error))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use galley_domain::{id::TemplateId, rulebook::Category, template::Status};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use super::{buffered_index::Lookup, index_state, search, statements::ready, templates};
+use super::{buffered_index::Lookup, index_state, point_readers, search, statements::ready};
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError,
     encoding::key,
@@ -73,7 +73,7 @@ impl<'l> ListReader for List<'l> {
             NameFilter::UniqueKey(_) => {
                 let Some(name) = &self.name else { return Ok(Vec::new()) };
                 let (account, id) = (self.query.account, name.finish(self.store)?);
-                let conflict = templates::name_conflict(self.store, account, id, name.hash())?;
+                let conflict = point_readers::name_conflict(self.store, account, id, name.hash())?;
                 conflict.and_then(|conflict| conflict.existing_id).into_iter().collect()
             }
             NameFilter::TranslationGroup(group) => {
@@ -150,7 +150,7 @@ impl<'l> ListReader for List<'l> {
             if self.query.has_row_filters() && !rows.matches(id)? {
                 continue;
             }
-            let template = templates::one(self.store, self.query.account, id)?;
+            let template = point_readers::template(self.store, self.query.account, id)?;
             if let Some(template) = template.filter(|template| self.query.passes_filters(template))
                 && !visit(template)
             {

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     SqliteOptions, buffered_index::BufferedIndexes, connection, disk_space::DiskSpace,
-    missing_rights, open_files::OpenFiles, point_readers::PointReaders, reader_pool::ReaderPool,
+    open_files::OpenFiles, point_readers::PointReaders, reader_pool::ReaderPool, store_files,
     writer::Writer,
 };
 use crate::{EventNotifier, StoreError, activity::CommitCounters};
@@ -59,7 +59,7 @@ impl SqliteStore {
     /// Opens the file. Creates and migrates it as the options allow. Refuses to run with a SQLite
     /// version that can corrupt a database, and refuses a schema newer than this program.
     pub fn open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        Self::try_open(path, options).map_err(|error| missing_rights::explained(path, error))
+        Self::try_open(path, options).map_err(|error| store_files::explained(path, error))
     }
 
     fn try_open(path: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {

@@ -18,10 +18,15 @@ use std::{
 };
 
 use galley_domain::id::{AccountId, TemplateId};
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
-use super::{open_files::OpenFiles, reader_pool::lock, template_cache::TemplateCache, templates};
-use crate::{StoreError, StoredTemplate};
+use super::{
+    buffered_index::Hash, open_files::OpenFiles, reader_pool::lock, template_cache::TemplateCache,
+};
+use crate::{
+    NameConflict, StoreError, StoredTemplate, creates::KeyOwner, encoding::key, engine::Dialect,
+    templates,
+};
 
 /// How often to poll for commits of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
@@ -74,7 +79,7 @@ impl PointReaders {
         if may_cache && let Some(found) = self.cache.get(commits, account, id) {
             return Ok(Some(found));
         }
-        let found = self.read_at(commits, |connection| templates::one(connection, account, id))?;
+        let found = self.read_at(commits, |connection| template(connection, account, id))?;
         let found = found.map(Arc::new);
         if may_cache && let Some(template) = &found {
             self.cache.insert(commits, account, template);
@@ -188,6 +193,33 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// The conflict with the template that the index of names has for the unique key, if it still holds
+/// it. Its id is revealed only to its own account.
+pub(super) fn name_conflict(
+    connection: &Connection,
+    account: AccountId,
+    id: Option<TemplateId>,
+    unique_key: Hash,
+) -> Result<Option<NameConflict>, StoreError> {
+    let Some(id) = id else { return Ok(None) };
+    let mut query = connection
+        .prepare_cached("SELECT id, account_id FROM template WHERE id = ?1 AND unique_key = ?2")?;
+    let mut rows = query.query(params![key(id.get()), unique_key])?;
+    let owner = rows.next()?.map(KeyOwner::read).transpose()?;
+    Ok(owner.map(|owner| owner.conflict_for(account)))
+}
+
+/// One template with its newest version; deleted templates are not found.
+pub(super) fn template(
+    connection: &Connection,
+    account: AccountId,
+    id: TemplateId,
+) -> Result<Option<StoredTemplate>, StoreError> {
+    let mut query = connection.prepare_cached(templates::select_one(Dialect::Sqlite))?;
+    let mut rows = query.query(params![key(id.get()), key(account.get())])?;
+    rows.next()?.map(templates::stored).transpose()
 }
 
 #[cfg(test)]

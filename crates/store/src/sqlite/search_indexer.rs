@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{index_state, search, templates};
+use super::{index_state, point_readers, search};
 use crate::{
     IndexProgress, IndexStep, StoreError,
     encoding::{index_terms, key},
@@ -272,7 +272,7 @@ impl IndexBatch<'_> {
         id: TemplateId,
     ) -> Result<(), StoreError> {
         let Some(account) = account else { return Ok(()) };
-        let template = match templates::one(self.store, account, id) {
+        let template = match point_readers::template(self.store, account, id) {
             // A damaged row must not stop the indexing of all other templates.
             Err(StoreError::Damaged(error) | StoreError::Failed(error)) => {
                 tracing::warn!(%error, %id, "template cannot be read and is not indexed");

@@ -20,9 +20,10 @@ use super::{
     idempotency::Expired,
     index_state, list, maintenance, messages,
     open::LastBatch,
+    point_readers,
     reader_pool::{self, Cancellation, ReaderPool, lock},
     search_indexer::SearchIndexer,
-    store_files, templates,
+    store_files,
     writer::Batch,
 };
 use crate::{
@@ -236,7 +237,7 @@ impl Engine for SqliteStore {
         let lookup = self.shared.indexes.names.lookup(unique_key);
         self.shared.point_readers.read(|connection| {
             let id = lookup.finish(connection)?;
-            templates::name_conflict(connection, account, id, unique_key)
+            point_readers::name_conflict(connection, account, id, unique_key)
         })
     }
 
