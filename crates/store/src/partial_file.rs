@@ -78,12 +78,21 @@ impl PartialFile {
         if !is_same_file(&self.file, &self.path).map_err(failed)? {
             return Err(failed(io::Error::other("another process has replaced the file")));
         }
-        rename_without_replacing(&self.path, target)?;
+        let failed = |error| PartialFileError::Write(target.to_owned(), error);
+        // Does not replace a target that another process creates at the same time. File systems
+        // without such a rename get a plain one.
+        match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                refuse_existing(target)?;
+                std::fs::rename(&self.path, target).map_err(failed)?;
+            }
+            Err(Errno::EXIST) => return Err(PartialFileError::Exists(target.to_owned())),
+            renamed => renamed.map_err(|error| failed(error.into()))?,
+        }
         self.is_persisted = true;
         self.remove_companions();
-        File::open(directory(target))
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| PartialFileError::Write(target.to_owned(), error))
+        let directory = File::open(directory(target));
+        directory.and_then(|directory| directory.sync_all()).map_err(failed)
     }
 
     fn remove_companions(&self) {
@@ -134,20 +143,6 @@ fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
     let opened = file.metadata()?;
     let named = path.symlink_metadata();
     Ok(named.is_ok_and(|it| (it.dev(), it.ino()) == (opened.dev(), opened.ino())))
-}
-
-/// Renames the file without replacing a target that another process creates at the same time. File
-/// systems without such a rename get a plain one.
-fn rename_without_replacing(path: &Path, target: &Path) -> Result<(), PartialFileError> {
-    let renamed = match renameat_with(CWD, path, CWD, target, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            refuse_existing(target)?;
-            std::fs::rename(path, target)
-        }
-        Err(Errno::EXIST) => return Err(PartialFileError::Exists(target.to_owned())),
-        renamed => renamed.map_err(io::Error::from),
-    };
-    renamed.map_err(|error| PartialFileError::Write(target.to_owned(), error))
 }
 
 #[cfg(test)]

@@ -76,12 +76,21 @@ impl From<PartialFileError> for RestoreError {
     }
 }
 
-/// Checks the backup, copies it to a temporary file beside the store, and renames that file. Restores
-/// a damaged backup only if that is allowed. The observer gets each phase when it begins.
+/// A backup, and the store that it becomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore<'p> {
+    /// The path of the backup.
+    pub backup: &'p Path,
+    /// The path of the store.
+    pub store: &'p Path,
+    /// Whether a damaged backup is restored, too.
+    pub allow_damaged: bool,
+}
+
+/// Checks the backup, copies it to a temporary file beside the store, and renames that file. The
+/// observer gets each phase when it begins.
 pub fn restore(
-    backup: &Path,
-    store: &Path,
-    allow_damaged: bool,
+    Restore { backup, store, allow_damaged }: Restore<'_>,
     observer: PhaseObserver<'_>,
 ) -> Result<Restored, RestoreError> {
     refuse_occupied(store)?;

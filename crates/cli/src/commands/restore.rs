@@ -3,7 +3,7 @@
 use std::{fmt::Display, process::ExitCode};
 
 use anyhow::bail;
-use galley_store::restore::{RestoreError, restore as restore_store};
+use galley_store::restore::{Restore, RestoreError, restore as restore_store};
 
 use super::progress::ProgressLine;
 use crate::{
@@ -32,7 +32,8 @@ pub(super) fn restore(
     };
     let progress = ProgressLine::start("opening the backup");
     let observer = |phase| progress.copying(phase);
-    let outcome = restore_store(&backup, store, options.allow_damaged, &observer);
+    let allow_damaged = options.allow_damaged;
+    let outcome = restore_store(Restore { backup: &backup, store, allow_damaged }, &observer);
     drop(progress);
     let restored = match outcome {
         Ok(restored) => restored,
