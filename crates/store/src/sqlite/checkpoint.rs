@@ -46,6 +46,13 @@ pub(super) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The pages in the WAL, and how many of them are already in the database file.
+#[derive(Clone, Copy)]
+struct WalPages {
+    all: i64,
+    copied: i64,
+}
+
 /// Decides what to do after a commit.
 #[derive(Debug)]
 struct Schedule {
@@ -76,9 +83,8 @@ impl Schedule {
         Self { min_pages, restart_at: min_pages, pass_at: 0, copied_before: None, pages: 0 }
     }
 
-    /// The next action while the thread is waiting, with the number of pages in the WAL, and how many
-    /// of them have been copied.
-    fn next(&mut self, pages: i64, copied: i64) -> Action {
+    /// The next action while the thread is waiting.
+    fn next(&mut self, WalPages { all: pages, copied }: WalPages) -> Action {
         let step = (self.min_pages / PASSES).max(1);
         if pages < self.pages {
             (self.restart_at, self.pass_at, self.copied_before) = (self.min_pages, step, None);
@@ -138,8 +144,7 @@ impl Checkpointer {
         if self.is_busy.load(Ordering::Acquire) {
             return Ok(());
         }
-        let (pages, copied) = wal_pages(writer)?;
-        match self.schedule.next(pages, copied) {
+        match self.schedule.next(wal_pages(writer)?) {
             Action::Nothing => {}
             Action::BeginPass => self.begin(),
             Action::FinishNow => checkpoint(writer)?,
@@ -149,8 +154,8 @@ impl Checkpointer {
 
     /// Called by the writer when it becomes idle.
     pub(super) fn when_idle(&self, writer: &Connection) -> Result<(), StoreError> {
-        let (pages, copied) = wal_pages(writer)?;
-        if !self.is_busy.load(Ordering::Acquire) && pages - copied >= IDLE_CHECKPOINT_PAGES {
+        let WalPages { all, copied } = wal_pages(writer)?;
+        if !self.is_busy.load(Ordering::Acquire) && all - copied >= IDLE_CHECKPOINT_PAGES {
             self.begin();
         }
         Ok(())
@@ -180,42 +185,45 @@ fn checkpoint(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The number of pages in the WAL, and how many of them are already in the database file.
-fn wal_pages(connection: &Connection) -> Result<(i64, i64), StoreError> {
+fn wal_pages(connection: &Connection) -> Result<WalPages, StoreError> {
     let mut query = connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
-    Ok(query.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?)
+    Ok(query.query_row([], |row| Ok(WalPages { all: row.get(1)?, copied: row.get(2)? }))?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn next(schedule: &mut Schedule, all: i64, copied: i64) -> Action {
+        schedule.next(WalPages { all, copied })
+    }
+
     #[test]
     fn the_wal_is_copied_in_parts_and_restarts_when_little_is_left() {
         let mut schedule = Schedule::new(16_000);
-        assert_eq!(schedule.next(7_999, 0), Action::Nothing);
-        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
-        assert_eq!(schedule.next(9_000, 8_000), Action::Nothing);
+        assert_eq!(next(&mut schedule, 7_999, 0), Action::Nothing);
+        assert_eq!(next(&mut schedule, 8_000, 0), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 9_000, 8_000), Action::Nothing);
         // From here on the passes follow each other, each with less to copy.
-        assert_eq!(schedule.next(16_100, 8_000), Action::BeginPass);
-        assert_eq!(schedule.next(17_200, 16_100), Action::BeginPass);
-        assert_eq!(schedule.next(17_500, 17_200), Action::FinishNow);
+        assert_eq!(next(&mut schedule, 16_100, 8_000), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 17_200, 16_100), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 17_500, 17_200), Action::FinishNow);
         // Restarted.
-        assert_eq!(schedule.next(30, 0), Action::Nothing);
-        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 30, 0), Action::Nothing);
+        assert_eq!(next(&mut schedule, 8_000, 0), Action::BeginPass);
     }
 
     #[test]
     fn while_a_reader_needs_the_wal_passes_and_restarts_are_tried_after_every_part() {
         let mut schedule = Schedule::new(16_000);
-        assert_eq!(schedule.next(8_000, 0), Action::BeginPass);
-        assert_eq!(schedule.next(8_100, 0), Action::Nothing);
-        assert_eq!(schedule.next(16_000, 0), Action::Nothing);
-        assert_eq!(schedule.next(16_100, 0), Action::BeginPass);
-        assert_eq!(schedule.next(16_200, 16_000), Action::FinishNow);
-        assert_eq!(schedule.next(16_300, 16_200), Action::Nothing);
-        assert_eq!(schedule.next(24_200, 16_200), Action::BeginPass);
-        assert_eq!(schedule.next(24_300, 24_200), Action::FinishNow);
+        assert_eq!(next(&mut schedule, 8_000, 0), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 8_100, 0), Action::Nothing);
+        assert_eq!(next(&mut schedule, 16_000, 0), Action::Nothing);
+        assert_eq!(next(&mut schedule, 16_100, 0), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 16_200, 16_000), Action::FinishNow);
+        assert_eq!(next(&mut schedule, 16_300, 16_200), Action::Nothing);
+        assert_eq!(next(&mut schedule, 24_200, 16_200), Action::BeginPass);
+        assert_eq!(next(&mut schedule, 24_300, 24_200), Action::FinishNow);
     }
 
     #[test]
@@ -223,7 +231,7 @@ mod tests {
         let mut schedule = Schedule::new(16_000);
         let (mut pages, mut copied) = (0, 0);
         for _ in 0..100 {
-            match schedule.next(pages, copied) {
+            match next(&mut schedule, pages, copied) {
                 Action::BeginPass => copied = pages,
                 Action::FinishNow => (pages, copied) = (0, 0),
                 Action::Nothing => {}

@@ -119,13 +119,10 @@ impl ReaderPool {
             *indexer = None;
             self.index.remove(&self.index_path)?;
         }
-        let open = || {
-            let index = connection::open_search_index(&self.index_path)?;
-            SearchIndexer::new(index, self.files.open_for_reading()?)
-        };
         let outcome = match &mut *indexer {
             Some(indexer) => step(indexer),
-            none => open().and_then(|opened| step(none.insert(opened))),
+            none => SearchIndexer::open(&self.index_path, &self.files)
+                .and_then(|opened| step(none.insert(opened))),
         };
         self.note_corruption(&outcome);
         outcome

@@ -1,11 +1,11 @@
 //! Keeps the search index up to date: scans all templates once, then follows the events.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use galley_domain::id::{AccountId, TemplateId};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{index_state, point_readers, search};
+use super::{connection, index_state, open_files::OpenFiles, point_readers, search};
 use crate::{
     IndexProgress, IndexStep, StoreError,
     encoding::{index_terms, key},
@@ -33,24 +33,48 @@ pub(super) struct SearchIndexer {
 }
 
 impl SearchIndexer {
-    /// `index` is the search index, new or existing; `store` is a read connection to the store.
-    pub(super) fn new(index: Connection, store: Connection) -> Result<Self, StoreError> {
+    /// Opens the search index, new or existing, and a read connection to the store.
+    pub(super) fn open(index: &Path, files: &OpenFiles) -> Result<Self, StoreError> {
+        let (index, store) = (connection::open_search_index(index)?, files.open_for_reading()?);
         index.pragma_update(None, "journal_mode", "wal")?;
         // Changes lost in a power failure are indexed again.
         index.pragma_update(None, "synchronous", "normal")?;
         // Checkpoints every 40 MiB: each sync of the index delays syncs of the store.
         index.pragma_update(None, "wal_autocheckpoint", 10_000)?;
-        if search::layout(&index)? != search::LAYOUT || is_ahead_of_store(&index, &store)? {
-            clear(&index)?;
+        let (cached_words, last_account) = (HashSet::new(), None);
+        let indexer =
+            Self { index, store, data_version: 0, has_more: true, cached_words, last_account };
+        if search::layout(&indexer.index)? != search::LAYOUT || indexer.is_ahead_of_store()? {
+            clear(&indexer.index)?;
         }
-        Ok(Self {
-            index,
-            store,
-            data_version: 0,
-            has_more: true,
-            cached_words: HashSet::new(),
-            last_account: None,
-        })
+        Ok(indexer)
+    }
+
+    /// Whether the index contains events that the store does not: the store was restored from a backup.
+    fn is_ahead_of_store(&self) -> Result<bool, StoreError> {
+        let mut indexed =
+            self.index.prepare("SELECT account_id, seq, template_id FROM indexed_event")?;
+        let mut rows = indexed.query([])?;
+        while let Some(row) = rows.next()? {
+            let (account, seq, template): (i64, i64, Option<i64>) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let last: Option<i64> = self
+                .store
+                .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
+                .query_row([account], |row| row.get(0))
+                .optional()?;
+            let stored: Option<i64> = self
+                .store
+                .prepare_cached("SELECT template_id FROM event WHERE account_id = ?1 AND seq = ?2")?
+                .query_row([account, seq], |row| row.get(0))
+                .optional()?;
+            let differs =
+                matches!((stored, template), (Some(stored), Some(template)) if stored != template);
+            if last.is_none_or(|last| last < seq) || differs {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Indexes the next batch of changed templates.
@@ -114,30 +138,6 @@ struct IndexBatch<'s> {
     store: &'s Connection,
     cached_words: HashSet<String>,
     last_account: &'s mut Option<AccountId>,
-}
-
-/// Whether the index contains events that the store does not: the store was restored from a backup.
-fn is_ahead_of_store(index: &Connection, store: &Connection) -> Result<bool, StoreError> {
-    let mut indexed = index.prepare("SELECT account_id, seq, template_id FROM indexed_event")?;
-    let mut rows = indexed.query([])?;
-    while let Some(row) = rows.next()? {
-        let (account, seq, template): (i64, i64, Option<i64>) =
-            (row.get(0)?, row.get(1)?, row.get(2)?);
-        let last: Option<i64> = store
-            .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
-            .query_row([account], |row| row.get(0))
-            .optional()?;
-        let stored: Option<i64> = store
-            .prepare_cached("SELECT template_id FROM event WHERE account_id = ?1 AND seq = ?2")?
-            .query_row([account, seq], |row| row.get(0))
-            .optional()?;
-        let differs =
-            matches!((stored, template), (Some(stored), Some(template)) if stored != template);
-        if last.is_none_or(|last| last < seq) || differs {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Recreates the tables of the index, so that the initial scan starts over.
