@@ -158,31 +158,6 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         Some((caller, self.take(state, key)))
     }
 
-    fn release(&self, key: K) {
-        let grants: Vec<Grant<K>> = {
-            let mut state = self.state();
-            state.in_use -= 1;
-            state.key(key).in_use -= 1;
-            state.yield_turn(key);
-            let grants = std::iter::from_fn(|| self.next_grant(&mut state)).collect();
-            state.forget_if_unused(key);
-            grants
-        };
-        // Without the lock: if a caller has left meanwhile, this drops its slot, which releases it.
-        for (caller, slot) in grants {
-            let _ = caller.send(slot);
-        }
-    }
-
-    fn leave(&self, key: K, ticket: u64) {
-        let mut state = self.state();
-        let Some(entry) = state.keys.get_mut(&key) else { return };
-        if entry.waiting.remove(&ticket).is_some() && entry.waiting.is_empty() {
-            state.turns.retain(|it| *it != key);
-        }
-        state.forget_if_unused(key);
-    }
-
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +165,24 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
 
 impl<K: Copy + Eq + Hash> Drop for FairSlot<K> {
     fn drop(&mut self) {
-        self.slots.release(self.key);
+        let Self { slots, key } = self;
+        let grants: Vec<Grant<K>> = {
+            let mut state = slots.state();
+            state.in_use -= 1;
+            state.key(*key).in_use -= 1;
+            // A key that gives up a slot and still waits leaves the next turn to the others.
+            if !state.key(*key).waiting.is_empty() {
+                state.turns.retain(|it| it != key);
+                state.turns.push_back(*key);
+            }
+            let grants = std::iter::from_fn(|| slots.next_grant(&mut state)).collect();
+            state.forget_if_unused(*key);
+            grants
+        };
+        // Without the lock: if a caller has left meanwhile, this drops its slot, which releases it.
+        for (caller, slot) in grants {
+            let _ = caller.send(slot);
+        }
     }
 }
 
@@ -198,14 +190,6 @@ impl<K: Copy + Eq + Hash> State<K> {
     fn key(&mut self, key: K) -> &mut KeyState<K> {
         let unused = || KeyState { in_use: 0, waiting: BTreeMap::new() };
         self.keys.entry(key).or_insert_with(unused)
-    }
-
-    /// A key that gives up a slot and still waits leaves the next turn to the others.
-    fn yield_turn(&mut self, key: K) {
-        if !self.key(key).waiting.is_empty() {
-            self.turns.retain(|it| *it != key);
-            self.turns.push_back(key);
-        }
     }
 
     fn forget_if_unused(&mut self, key: K) {
@@ -225,7 +209,12 @@ struct Waiting<'a, K: Copy + Eq + Hash> {
 
 impl<K: Copy + Eq + Hash> Drop for Waiting<'_, K> {
     fn drop(&mut self) {
-        self.slots.leave(self.key, self.ticket);
+        let mut state = self.slots.state();
+        let Some(entry) = state.keys.get_mut(&self.key) else { return };
+        if entry.waiting.remove(&self.ticket).is_some() && entry.waiting.is_empty() {
+            state.turns.retain(|it| *it != self.key);
+        }
+        state.forget_if_unused(self.key);
     }
 }
 

@@ -77,18 +77,13 @@ fn filters(query: &ListQuery) -> String {
 }
 
 /// The columns of a page in this order of ids. Rows after the maximum content of a page come without
-/// content, so that the page takes little memory; see [`has_content`].
+/// content, so that the page takes little memory.
 fn page_columns(order: &str) -> String {
     let content = format!(
         "CASE WHEN sum(octet_length(content)) OVER (ORDER BY id {order}) - octet_length(content) \
          < {MAX_PAGE_BYTES} THEN content END AS content"
     );
     columns(Dialect::Postgres).replace("content", &content)
-}
-
-/// Whether a row of a page came with its content.
-fn has_content(row: &Row) -> Result<bool, StoreError> {
-    Ok(row.try_get::<_, Option<&str>>("content")?.is_some())
 }
 
 /// The filters of a list within a bucket.
@@ -189,7 +184,7 @@ impl ListReader for List<'_> {
         loop {
             let mut without_content = Vec::new();
             for row in &found {
-                if !has_content(row)? {
+                if row.try_get::<_, Option<&str>>("content")?.is_none() {
                     without_content.push(row.template_id("id")?);
                 } else if !visit(stored(row)?) {
                     return Ok(false);
