@@ -4,17 +4,14 @@
 //! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it; frequent reads
 //! compute the same value in Rust.
 
-use rusqlite::{
-    Connection, Row,
-    functions::{Context, FunctionFlags},
-    types::ValueRef,
-};
+use rusqlite::{Connection, Row, functions::FunctionFlags, types::ValueRef};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::StoreError;
-
-use crate::row_checksum::{
-    event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
+use crate::{
+    StoreError,
+    row_checksum::{
+        event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
+    },
 };
 
 /// Maximum number of damaged rows that a check names.
@@ -31,48 +28,32 @@ const TABLES: [(&str, &str, &str); 4] = [
 /// Adds the function `row_checksum` to a connection.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    connection.create_scalar_function("row_checksum", -1, flags, |values| Ok(of_values(values)))
+    connection.create_scalar_function("row_checksum", -1, flags, |values| {
+        let values = (0..values.len()).map(|index| values.get_raw(index));
+        Ok(values.fold(0, extended).cast_signed())
+    })
 }
 
-fn of_values(values: &Context<'_>) -> i64 {
-    Checksum::of((0..values.len()).map(|index| values.get_raw(index))).stored()
-}
-
-/// A checksum of values in order.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Checksum(u64);
-
-impl Checksum {
-    pub(super) fn of<'v>(values: impl IntoIterator<Item = ValueRef<'v>>) -> Self {
-        values.into_iter().fold(Self::default(), Self::with)
-    }
-
-    /// Extends the checksum by one value. Values of different types never have the same bytes here.
-    pub(super) fn with(self, value: ValueRef<'_>) -> Self {
-        let Self(checksum) = self;
-        Self(match value {
-            ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
-            ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
-            ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
-            ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
-            ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
-        })
-    }
-
-    /// The checksum as it is stored.
-    pub(super) fn stored(self) -> i64 {
-        self.0.cast_signed()
+/// A checksum of values in order, extended by one value; the first one extends 0. Values of different
+/// types never have the same bytes here.
+fn extended(checksum: u64, value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
+        ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
+        ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
+        ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
+        ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
     }
 }
 
 /// Whether the first columns of a row match the checksum, which is the last column. For frequent
 /// reads: SQL would decode each column a second time for the function.
 pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
-    let mut checksum = Checksum::default();
+    let mut checksum = 0;
     for index in 0..columns {
-        checksum = checksum.with(row.get_ref(index)?);
+        checksum = extended(checksum, row.get_ref(index)?);
     }
-    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.stored()))
+    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.cast_signed()))
 }
 
 /// The damaged rows of a store: how many, and the first ones by table and
