@@ -11,7 +11,6 @@ mod idempotency;
 mod index_state;
 mod list;
 mod maintenance;
-mod messages;
 mod open;
 mod open_files;
 mod options;

@@ -48,7 +48,7 @@ impl BufferedIndexes {
 
     /// The highest id of a row that has been merged or is in memory.
     pub(super) fn highest_id(&self) -> u64 {
-        self.names.read().highest_id().max(self.idempotency_keys.read().highest_id())
+        self.names.read().highest_id.max(self.idempotency_keys.read().highest_id)
     }
 
     /// Reads the entries that are not in the tables. Called when the store is opened, and after
@@ -105,16 +105,12 @@ pub(super) struct BufferedIndex {
 /// entry leaves the memory after it was committed to the table.
 pub(super) struct Lookup<'i> {
     index: &'i BufferedIndex,
-    hash: Hash,
+    pub(super) hash: Hash,
     candidate: Option<TemplateId>,
     highest_id: u64,
 }
 
 impl Lookup<'_> {
-    pub(super) fn hash(&self) -> Hash {
-        self.hash
-    }
-
     /// The row that has the hash, in a transaction that began after the lookup. Includes rows that
     /// the memory does not contain yet, or that another process has committed.
     pub(super) fn finish(&self, connection: &Connection) -> Result<Option<TemplateId>, StoreError> {
@@ -157,7 +153,7 @@ impl BufferedIndex {
     /// Begins a lookup, before the transaction that finishes it.
     pub(super) fn lookup(&self, hash: Hash) -> Lookup<'_> {
         let buffer = self.read();
-        let (candidate, highest_id) = (buffer.find(&hash), buffer.highest_id());
+        let (candidate, highest_id) = (buffer.find(&hash), buffer.highest_id);
         Lookup { index: self, hash, candidate, highest_id }
     }
 

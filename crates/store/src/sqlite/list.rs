@@ -73,7 +73,7 @@ impl<'l> ListReader for List<'l> {
             NameFilter::UniqueKey(_) => {
                 let Some(name) = &self.name else { return Ok(Vec::new()) };
                 let (account, id) = (self.query.account, name.finish(self.store)?);
-                let conflict = point_readers::name_conflict(self.store, account, id, name.hash())?;
+                let conflict = point_readers::name_conflict(self.store, account, id, name.hash)?;
                 conflict.and_then(|conflict| conflict.existing_id).into_iter().collect()
             }
             NameFilter::TranslationGroup(group) => {

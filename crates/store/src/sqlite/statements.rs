@@ -18,7 +18,7 @@ use rusqlite::{Connection, RowIndex as _, Statement, params};
 use super::{
     SqliteStore, backup, checksum,
     idempotency::Expired,
-    index_state, list, maintenance, messages,
+    index_state, list, maintenance,
     open::LastBatch,
     point_readers,
     reader_pool::{self, Cancellation, ReaderPool, lock},
@@ -30,9 +30,11 @@ use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,
     NewMessage, Page, PhaseObserver, ReadKind, RetentionCursor, Store, StoreActivity, StoreError,
     StoreStatistics, StoredMessage, StoredTemplate,
+    emulator::{MessageCounter, sent, stored_callback_data},
     encoding::{self, idempotency_cutoff},
     engine::{
-        AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value, WriteKind,
+        AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value,
+        WriteKind, values,
     },
     error::{cause, failed, unavailable},
     records::IntegrityCheck,
@@ -190,7 +192,7 @@ impl Engine for SqliteStore {
     }
 
     async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
-        self.writer.write(move |batch| messages::add(batch, &new)).await
+        self.writer.write(move |batch| add_message(batch, &new)).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
@@ -259,6 +261,45 @@ impl Engine for SqliteStore {
             rows.next()?.map(record).transpose()
         })
     }
+}
+
+/// Adds a message of the sandbox.
+fn add_message(batch: &Batch, new: &NewMessage) -> Result<Option<StoredMessage>, StoreError> {
+    let connection = batch.connection();
+    let mut query = connection.prepare_cached(
+        "SELECT at, since, last_message, last_sent_at FROM emulator_clock WHERE account_id = ?1",
+    )?;
+    let mut rows = query.query([encoding::key(new.account.get())])?;
+    let Some(clock) = rows.next()? else { return Ok(None) };
+    let mut counter = MessageCounter::read(&Row::Sqlite(clock))?;
+    drop(rows);
+    let (number, sent_at) = counter.next(new.at);
+    let count =
+        "UPDATE emulator_clock SET last_message = $2, last_sent_at = $3 WHERE account_id = $1";
+    execute(connection, count, &values![new.account, number, sent_at])?;
+    let insert = "INSERT INTO message (account_id, number, sent_at, created_at, template_id, \
+                  version, failure, phone_id, recipient, category, callback_data, texts) \
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let values = values![
+        new.account,
+        number,
+        sent_at,
+        new.at,
+        new.template,
+        new.version,
+        new.failure,
+        &new.phone,
+        &new.to,
+        new.category.as_str(),
+        stored_callback_data(new),
+        &new.texts,
+    ];
+    execute(connection, insert, &values)?;
+    if let Some(last) = counter.last_surplus() {
+        let delete = "DELETE FROM message WHERE account_id = $1 AND number <= $2";
+        execute(connection, delete, &values![new.account, last])?;
+    }
+    Ok(Some(sent(new, number, sent_at)))
 }
 
 /// The output of a body. SQLite never waits, so it is ready at once.

@@ -29,7 +29,7 @@ pub(super) struct Buffer {
     merge: Option<Merge>,
     merged_id: u64,
     /// The highest id of a known row.
-    highest_id: u64,
+    pub(super) highest_id: u64,
 }
 
 #[derive(Debug)]
@@ -144,10 +144,6 @@ impl Buffer {
             buffer.merge = Some(Merge::new(merging, last_id));
         }
         buffer
-    }
-
-    pub(super) fn highest_id(&self) -> u64 {
-        self.highest_id
     }
 
     pub(super) fn find(&self, hash: &Hash) -> Option<TemplateId> {
@@ -296,7 +292,7 @@ mod tests {
         let (_, progress) = commit(&mut buffer, added(&[5])).unwrap();
         let rows = (1..=5).map(|number| (id(u64::from(number)), Some(hash(number))));
         let mut buffer = Buffer::load(progress, rows);
-        assert_eq!(buffer.highest_id(), 5);
+        assert_eq!(buffer.highest_id, 5);
         assert_eq!(buffer.find(&hash(1)), Some(id(1)));
         assert_eq!(buffer.find(&hash(5)), Some(id(5)));
         let (merged, progress) = commit(&mut buffer, added(&[6])).unwrap();
@@ -317,7 +313,7 @@ mod tests {
         // Nor do restarts in between.
         let rows = (1..=4).map(|number| (id(number), None));
         let mut buffer = Buffer::load(Progress::default(), rows);
-        assert_eq!(buffer.highest_id(), 4);
+        assert_eq!(buffer.highest_id, 4);
         buffer.start(buffer.due_merge(MAX_ENTRIES).unwrap());
         assert_eq!(commit(&mut buffer, Changes::default()).unwrap().1.merged_id, 4);
     }
