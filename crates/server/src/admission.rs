@@ -10,7 +10,7 @@ mod token_bucket;
 use std::{num::NonZero, sync::Arc, thread::available_parallelism};
 
 use galley_domain::id::AccountId;
-use galley_store::FairSlots;
+use galley_store::{FairSlots, KeyShare};
 use tokio::sync::Semaphore;
 
 use crate::limits::Limits;
@@ -50,7 +50,7 @@ impl Admission {
             // With two turns, one body is parsed while the other waits for the store.
             loads: Arc::new(AccountLoads::new((processors / 2).max(2))),
             failed_credentials: FailedCredentials::new(limits.failed_credentials, delayed),
-            waits: FairSlots::adaptive(limits.connections / MAX_WAITING_SHARE),
+            waits: FairSlots::new(limits.connections / MAX_WAITING_SHARE, KeyShare::HalfOfFree),
             processors: Semaphore::new((processors - 1).max(1)),
         }
     }

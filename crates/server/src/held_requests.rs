@@ -7,7 +7,7 @@ use std::{
 };
 
 use galley_domain::id::{AccountId, WebhookId};
-use galley_store::{FairSlot, FairSlots};
+use galley_store::{FairSlot, FairSlots, KeyShare};
 
 use crate::delivery::PostRequest;
 
@@ -22,7 +22,7 @@ pub(crate) struct HeldRequests {
 
 impl Default for HeldRequests {
     fn default() -> Self {
-        Self { held: Mutex::default(), room: FairSlots::adaptive(MAX_REQUESTS) }
+        Self { held: Mutex::default(), room: FairSlots::new(MAX_REQUESTS, KeyShare::HalfOfFree) }
     }
 }
 

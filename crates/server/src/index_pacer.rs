@@ -7,7 +7,7 @@ use std::{
 };
 
 use galley_domain::id::AccountId;
-use galley_store::{FairSlot, FairSlots};
+use galley_store::{FairSlot, FairSlots, KeyShare};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Pause after a step under load, as a multiple of the step's duration. Limits these steps to a
@@ -35,7 +35,10 @@ pub(crate) struct IndexTurn {
 
 impl Default for IndexPacer {
     fn default() -> Self {
-        Self { turns: FairSlots::new(1, 1), next_step_at: Mutex::new(Instant::now()) }
+        Self {
+            turns: FairSlots::new(1, KeyShare::AtMost(1)),
+            next_step_at: Mutex::new(Instant::now()),
+        }
     }
 }
 

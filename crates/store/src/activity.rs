@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{FairSlot, FairSlots, HistogramSnapshot, PoolActivity};
+use crate::{FairSlot, FairSlots, HistogramSnapshot, KeyShare, PoolActivity};
 
 /// Upper bounds of the buckets for the number of writes in a batch.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -86,8 +86,8 @@ pub(crate) struct CountedSlots<K: Copy + Eq + Hash> {
 }
 
 impl<K: Copy + Eq + Hash> CountedSlots<K> {
-    pub(crate) fn new(total: usize, per_key: usize) -> Self {
-        let slots = FairSlots::new(total, per_key);
+    pub(crate) fn new(total: usize, share: KeyShare) -> Self {
+        let slots = FairSlots::new(total, share);
         Self { slots, waits: AtomicU64::new(0), micros: AtomicU64::new(0) }
     }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_caller_that_finds_no_free_slot_is_counted_as_waiting() {
-        let slots = CountedSlots::new(1, 1);
+        let slots = CountedSlots::new(1, KeyShare::AtMost(1));
         let held = slots.acquire(()).await;
         let busy = slots.activity("p");
         assert_eq!((busy.size, busy.in_use, busy.waits), (1, 1, 0));

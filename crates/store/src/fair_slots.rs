@@ -16,24 +16,26 @@ use tokio::sync::oneshot;
 #[derive(Clone, Debug)]
 pub struct FairSlots<K: Copy + Eq + Hash> {
     total: usize,
-    share: Share,
+    share: KeyShare,
     state: Arc<Mutex<State<K>>>,
 }
 
 /// How many slots one key may use.
 #[derive(Clone, Copy, Debug)]
-enum Share {
-    /// At most this number.
-    Fixed(usize),
-    /// A further one while it uses less than half as many as are free.
+pub enum KeyShare {
+    /// At most this number, and at least one.
+    AtMost(usize),
+    /// A further one while it uses less than half as many as are free. Alone, a key gets up to a third
+    /// of the slots. `n` keys that want as many as they may get `1 / (n + 2)` each, and twice as much
+    /// stays free, so that a key that uses none gets one at once.
     HalfOfFree,
 }
 
-impl Share {
+impl KeyShare {
     /// Whether a key that uses this many slots may take one of those that are free.
     fn allows(self, in_use: usize, free: usize) -> bool {
         match self {
-            Self::Fixed(max) => free > 0 && in_use < max,
+            Self::AtMost(max) => free > 0 && in_use < max.max(1),
             Self::HalfOfFree => 2 * in_use < free,
         }
     }
@@ -68,21 +70,9 @@ struct KeyState<K: Copy + Eq + Hash> {
 type Grant<K> = (oneshot::Sender<FairSlot<K>>, FairSlot<K>);
 
 impl<K: Copy + Eq + Hash> FairSlots<K> {
-    /// `total` slots, of which one key uses at most `per_key`. Both are at least one.
+    /// `total` slots, at least one, of which each key has a share.
     #[must_use]
-    pub fn new(total: usize, per_key: usize) -> Self {
-        Self::with_share(total, Share::Fixed(per_key.max(1)))
-    }
-
-    /// `total` slots, of which a key may take one while it uses less than half as many as are free.
-    /// Alone, it gets up to a third of the slots. `n` keys that want as many as they may get
-    /// `1 / (n + 2)` each, and twice as much stays free, so that a key that uses none gets one at once.
-    #[must_use]
-    pub fn adaptive(total: usize) -> Self {
-        Self::with_share(total, Share::HalfOfFree)
-    }
-
-    fn with_share(total: usize, share: Share) -> Self {
+    pub fn new(total: usize, share: KeyShare) -> Self {
         let state =
             State { in_use: 0, next_ticket: 0, keys: HashMap::new(), turns: VecDeque::new() };
         Self { total: total.max(1), share, state: Arc::new(Mutex::new(state)) }

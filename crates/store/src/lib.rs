@@ -53,7 +53,7 @@ pub use encoding::origin;
 pub use engine::Store;
 pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
-pub use fair_slots::{FairSlot, FairSlots};
+pub use fair_slots::{FairSlot, FairSlots, KeyShare};
 pub use limits::{MAX_EDITS_PER_DAY, MAX_EDITS_PER_MONTH};
 pub use lists::{MAX_LIST_COUNT, MAX_SEARCH_COUNT};
 pub use postgres::PostgresStore;

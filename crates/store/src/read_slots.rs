@@ -6,7 +6,12 @@ use std::time::Duration;
 use galley_domain::id::AccountId;
 use tokio::time::timeout;
 
-use crate::{FairSlot, FairSlots, PoolActivity, ReadKind, StoreError, activity::CountedSlots};
+use crate::{
+    FairSlot, FairSlots,
+    KeyShare::{AtMost, HalfOfFree},
+    PoolActivity, ReadKind, StoreError,
+    activity::CountedSlots,
+};
 
 /// How long a read waits for a slot: as long as the slowest read that may be ahead of it.
 pub(crate) const MAX_SLOT_WAIT: Duration = Duration::from_secs(10);
@@ -38,11 +43,11 @@ impl ReadSlots {
     /// keep two processors busy. A search can use a processor for seconds: an account gets two.
     pub(crate) fn in_process() -> Self {
         Self {
-            waiting: FairSlots::adaptive(MAX_WAITING),
-            lists: CountedSlots::new(8, 4),
-            searches: CountedSlots::new(8, 2),
-            feeds: CountedSlots::new(8, 4),
-            media: CountedSlots::new(MEDIA_SLOTS_IN_PROCESS, MEDIA_SLOTS_IN_PROCESS),
+            waiting: FairSlots::new(MAX_WAITING, HalfOfFree),
+            lists: CountedSlots::new(8, AtMost(4)),
+            searches: CountedSlots::new(8, AtMost(2)),
+            feeds: CountedSlots::new(8, AtMost(4)),
+            media: CountedSlots::new(MEDIA_SLOTS_IN_PROCESS, AtMost(MEDIA_SLOTS_IN_PROCESS)),
         }
     }
 
@@ -52,13 +57,13 @@ impl ReadSlots {
         let lists_and_searches = connections.saturating_sub(MEDIA_SLOTS + 1);
         let searches = lists_and_searches / 2;
         let lists = lists_and_searches - searches;
-        let half = |total: usize| total.div_ceil(2);
+        let half = |total: usize| AtMost(total.div_ceil(2));
         Self {
-            waiting: FairSlots::adaptive(MAX_WAITING),
+            waiting: FairSlots::new(MAX_WAITING, HalfOfFree),
             lists: CountedSlots::new(lists, half(lists)),
             searches: CountedSlots::new(searches, half(searches)),
-            feeds: CountedSlots::new(16, 4),
-            media: CountedSlots::new(MEDIA_SLOTS, MEDIA_SLOTS),
+            feeds: CountedSlots::new(16, AtMost(4)),
+            media: CountedSlots::new(MEDIA_SLOTS, AtMost(MEDIA_SLOTS)),
         }
     }
 

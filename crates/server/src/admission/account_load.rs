@@ -232,6 +232,8 @@ impl AccountLoads {
 mod tests {
     use std::task::{Context, Poll, Waker};
 
+    use galley_store::KeyShare;
+
     use super::*;
 
     const NOW: Duration = Duration::from_secs(7);
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn requests_that_wait_are_counted_apart() {
-        let (load, waits) = (load(), FairSlots::adaptive(9));
+        let (load, waits) = (load(), FairSlots::new(9, KeyShare::HalfOfFree));
         let waiting: Vec<_> = (0..3)
             .map(|_| load.admit(1, None, NOW).unwrap())
             .map(|it| it.begin_wait(&waits).map(|()| it).unwrap())

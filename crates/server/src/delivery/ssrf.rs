@@ -14,7 +14,7 @@ use std::{
 };
 
 use galley_domain::id::AccountId;
-use galley_store::{FairSlot, FairSlots};
+use galley_store::{FairSlot, FairSlots, KeyShare};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
@@ -192,7 +192,7 @@ pub struct SsrfGuard {
 impl SsrfGuard {
     /// Creates a guard that resolves names with `resolver`. Each guard has its own lookup slots.
     pub fn new(policy: SsrfPolicy, resolver: Arc<dyn Resolve>) -> Self {
-        Self { policy, resolver, lookups: FairSlots::adaptive(MAX_LOOKUPS) }
+        Self { policy, resolver, lookups: FairSlots::new(MAX_LOOKUPS, KeyShare::HalfOfFree) }
     }
 
     /// The policy set by the operator.

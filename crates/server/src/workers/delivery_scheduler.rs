@@ -4,7 +4,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use galley_domain::id::AccountId;
-use galley_store::{DeliveryLease, DueWork, FairSlots, WebhookKey};
+use galley_store::{DeliveryLease, DueWork, FairSlots, KeyShare, WebhookKey};
 use tokio::{
     task::{self, JoinError, JoinSet},
     time::Instant,
@@ -41,7 +41,7 @@ pub async fn run_delivery_scheduler(app: App) {
     let mut scheduler = Scheduler::default();
     // The series exists before the first panic, so that an increase is visible.
     app.metrics().worker_restarts(DELIVERY_TASK);
-    let slots = FairSlots::adaptive(MAX_DELIVERIES);
+    let slots = FairSlots::new(MAX_DELIVERIES, KeyShare::HalfOfFree);
     let per_second = app.webhooks().per_second;
     while !app.is_draining() {
         while let Some(ended) = deliveries.try_join_next_with_id() {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use galley_domain::id::AccountId;
-use galley_store::{FairSlots, WebhookKey};
+use galley_store::{FairSlots, KeyShare, WebhookKey};
 use jiff::Timestamp;
 use tokio::{
     task::{self, JoinError, JoinSet},
@@ -31,7 +31,7 @@ const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Sends due statuses until the service drains, then finishes the running requests.
 pub async fn run_status_sender(app: App) {
     let (mut statuses, mut draining) = (app.emulator().subscribe(), app.draining());
-    let slots = FairSlots::adaptive(MAX_REQUESTS);
+    let slots = FairSlots::new(MAX_REQUESTS, KeyShare::HalfOfFree);
     let mut tasks = JoinSet::new();
     let mut schedule = Schedule::default();
     let per_second = app.webhooks().per_second;

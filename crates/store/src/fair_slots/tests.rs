@@ -34,7 +34,7 @@ fn poll(waiting: &mut Wait<'_>) -> Option<FairSlot<char>> {
 
 #[test]
 fn a_key_that_waits_for_its_own_limit_delays_no_other_key() {
-    let slots = FairSlots::new(3, 2);
+    let slots = FairSlots::new(3, KeyShare::AtMost(2));
     let first = slots.try_acquire('a').unwrap();
     let _second = slots.try_acquire('a').unwrap();
     let mut third = wait(&slots, 'a');
@@ -47,7 +47,7 @@ fn a_key_that_waits_for_its_own_limit_delays_no_other_key() {
 
 #[test]
 fn keys_that_wait_take_turns() {
-    let slots = FairSlots::new(1, 1);
+    let slots = FairSlots::new(1, KeyShare::AtMost(1));
     let mut in_use = slots.try_acquire('x').unwrap();
     let mut queue: Vec<(char, Wait<'_>)> =
         ['a', 'a', 'a', 'b', 'c', 'b'].map(|key| (key, wait(&slots, key))).into();
@@ -69,7 +69,7 @@ fn keys_that_wait_take_turns() {
 
 #[test]
 fn a_caller_that_leaves_frees_its_place_and_its_slot() {
-    let slots = FairSlots::new(1, 1);
+    let slots = FairSlots::new(1, KeyShare::AtMost(1));
     let in_use = slots.try_acquire('a').unwrap();
     let (leaves, granted, mut stays) = (wait(&slots, 'b'), wait(&slots, 'b'), wait(&slots, 'c'));
     drop(leaves);
@@ -85,7 +85,7 @@ fn a_caller_that_leaves_frees_its_place_and_its_slot() {
 
 #[test]
 fn a_key_whose_callers_all_left_loses_its_turn() {
-    let slots = FairSlots::new(1, 1);
+    let slots = FairSlots::new(1, KeyShare::AtMost(1));
     let in_use = slots.try_acquire('a').unwrap();
     let (leaves, mut stays) = (wait(&slots, 'b'), wait(&slots, 'c'));
     drop(leaves);
@@ -95,7 +95,7 @@ fn a_key_whose_callers_all_left_loses_its_turn() {
 
 #[test]
 fn a_key_at_its_limit_does_not_get_its_own_slot_again_before_others() {
-    let slots = FairSlots::new(1, 1);
+    let slots = FairSlots::new(1, KeyShare::AtMost(1));
     let in_use = slots.try_acquire('a').unwrap();
     let (mut same, mut other) = (wait(&slots, 'a'), wait(&slots, 'b'));
     drop(in_use);
@@ -110,7 +110,7 @@ fn take_all(slots: &FairSlots<char>, key: char) -> Vec<FairSlot<char>> {
 
 #[test]
 fn a_key_alone_gets_a_third_of_adaptive_slots_and_less_beside_others() {
-    let slots = FairSlots::adaptive(512);
+    let slots = FairSlots::new(512, KeyShare::HalfOfFree);
     let mut first = take_all(&slots, 'a');
     let (second, third) = (take_all(&slots, 'b'), take_all(&slots, 'c'));
     assert_eq!([first.len(), second.len(), third.len()], [171, 114, 76]);
@@ -124,14 +124,14 @@ fn a_key_alone_gets_a_third_of_adaptive_slots_and_less_beside_others() {
 
 #[test]
 fn a_key_that_uses_no_adaptive_slot_gets_one_while_eight_others_take_all_they_may() {
-    let slots = FairSlots::adaptive(512);
+    let slots = FairSlots::new(512, KeyShare::HalfOfFree);
     let _held: Vec<_> = ('a'..='h').map(|key| take_all(&slots, key)).collect();
     assert!(slots.try_acquire('i').is_some());
 }
 
 #[test]
 fn a_freed_adaptive_slot_serves_every_caller_that_may_have_one_now() {
-    let slots = FairSlots::adaptive(4);
+    let slots = FairSlots::new(4, KeyShare::HalfOfFree);
     let (first, _second) = (slots.try_acquire('a').unwrap(), slots.try_acquire('b').unwrap());
     // Each key uses half as many slots as are free.
     let (mut next, mut same) = (wait(&slots, 'b'), wait(&slots, 'a'));
@@ -142,7 +142,7 @@ fn a_freed_adaptive_slot_serves_every_caller_that_may_have_one_now() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_slot_is_lost_when_many_callers_come_and_leave() {
-    let slots = FairSlots::new(3, 2);
+    let slots = FairSlots::new(3, KeyShare::AtMost(2));
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..400_u64 {
         let slots = slots.clone();

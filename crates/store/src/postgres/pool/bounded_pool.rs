@@ -10,7 +10,7 @@ use tokio_postgres::Config;
 
 use super::{PgConnection, client::PgClient, connect_timeout};
 use crate::{
-    FairSlot, PoolActivity, StoreError,
+    FairSlot, KeyShare, PoolActivity, StoreError,
     activity::{CommitCounters, CountedSlots},
     postgres::{
         errors,
@@ -61,7 +61,7 @@ impl PgPool {
             tls: tls.clone(),
             deadline,
             acquire_timeout,
-            permits: CountedSlots::new(max_size, max_size),
+            permits: CountedSlots::new(max_size, KeyShare::AtMost(max_size)),
             commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),
         }
