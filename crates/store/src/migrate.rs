@@ -3,19 +3,18 @@
 //! `rules.rs` says what they do not. The target records the progress in the same transactions as
 //! the rows, so an interrupted migration continues where it stopped.
 
-mod cell;
 mod compare;
 mod rules;
 mod source;
 mod tables;
 mod target;
+mod value;
 
 use std::{path::Path, sync::Arc};
 
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use crate::{StoreError, postgres::PostgresAddress};
-use cell::InvalidCell;
 pub use compare::{Comparison, TableChecksum};
 use source::Source;
 use tables::{SchemaMismatch, Table};

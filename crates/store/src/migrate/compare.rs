@@ -4,7 +4,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use super::cell::Cell;
+use super::value::encode;
+use crate::engine::Value;
 
 /// The row count and checksum of a table on one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +49,11 @@ pub(super) struct ChecksumBuilder {
 }
 
 impl ChecksumBuilder {
-    pub(super) fn add(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub(super) fn add(&mut self, row: &[Value<'_>]) {
         self.row.clear();
-        cells.into_iter().for_each(|cell| cell.encode(&mut self.row));
+        for value in row {
+            encode(value, &mut self.row);
+        }
         self.digest.update(&self.row);
         self.rows += 1;
     }

@@ -6,13 +6,16 @@ use rusqlite::{Connection, Row, types::ValueRef};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    InvalidCell, MigrateError, TableChecksum,
-    cell::Cell,
+    MigrateError, TableChecksum,
     compare::ChecksumBuilder,
     rules::{DISPLAY_TEXTS, FINGERPRINTED_TABLES},
     tables::{SourceSchema, Table},
+    value,
 };
-use crate::sqlite::{checksum, connection};
+use crate::{
+    engine::Value,
+    sqlite::{checksum, connection},
+};
 
 /// Maximum number of rows in a batch.
 const MAX_BATCH_ROWS: usize = 5_000;
@@ -96,12 +99,12 @@ impl Source {
     pub(super) fn batches(
         &self,
         table: &Table,
-        after: Option<&[Cell]>,
-        mut take: impl FnMut(Vec<Vec<Cell>>) -> bool,
+        after: Option<&[Value<'_>]>,
+        mut take: impl FnMut(Vec<Vec<Value<'static>>>) -> bool,
     ) -> Result<(), MigrateError> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         self.for_each_row(table, after, |row| {
-            bytes += row.iter().map(Cell::size).sum::<usize>();
+            bytes += row.iter().map(value::size).sum::<usize>();
             batch.push(row);
             if batch.len() < MAX_BATCH_ROWS && bytes < MAX_BATCH_BYTES {
                 return true;
@@ -123,7 +126,7 @@ impl Source {
     fn checksum(&self, table: &Table) -> Result<TableChecksum, MigrateError> {
         let mut checksum = ChecksumBuilder::default();
         self.for_each_row(table, None, |row| {
-            checksum.add(row);
+            checksum.add(&row);
             true
         })?;
         Ok(checksum.finish())
@@ -133,8 +136,8 @@ impl Source {
     fn for_each_row(
         &self,
         table: &Table,
-        after: Option<&[Cell]>,
-        mut take: impl FnMut(Vec<Cell>) -> bool,
+        after: Option<&[Value<'_>]>,
+        mut take: impl FnMut(Vec<Value<'static>>) -> bool,
     ) -> Result<(), MigrateError> {
         let (columns, keys, from) = (table.column_list(), table.key_list(), table.source());
         let parameters = vec!["?"; table.key_len].join(", ");
@@ -142,10 +145,9 @@ impl Source {
             after.map(|_| format!("WHERE ({keys}) > ({parameters})")).unwrap_or_default();
         let query = format!("SELECT {columns} FROM {from} {condition} ORDER BY {keys}");
         let mut query = self.connection.prepare(&query)?;
-        let mut rows =
-            query.query(rusqlite::params_from_iter(after.into_iter().flatten().cloned()))?;
+        let mut rows = query.query(rusqlite::params_from_iter(after.into_iter().flatten()))?;
         while let Some(row) = rows.next()? {
-            if !take(cells(table, row)?) {
+            if !take(values(table, row)?) {
                 break;
             }
         }
@@ -153,26 +155,24 @@ impl Source {
     }
 }
 
-fn cells(table: &Table, row: &Row<'_>) -> Result<Vec<Cell>, MigrateError> {
-    let mut cells = Vec::with_capacity(table.columns.len());
-    for (index, column) in table.columns.iter().map(|it| &it.name).enumerate() {
-        let value = row.get_ref(index)?;
-        let cell = match (Cell::read(value), value) {
-            (Err(InvalidCell::Nul), ValueRef::Text(text))
-                if DISPLAY_TEXTS.contains(&(&*table.name, &**column)) =>
-            {
-                let replaced: Vec<u8> =
-                    text.iter().map(|byte| if *byte == 0 { b'_' } else { *byte }).collect();
-                Cell::read(ValueRef::Text(&replaced))
-            }
-            (cell, _) => cell,
-        };
-        cells.push(cell.map_err(|cause| MigrateError::InvalidValue {
+fn values(table: &Table, row: &Row<'_>) -> Result<Vec<Value<'static>>, MigrateError> {
+    let mut values = Vec::with_capacity(table.columns.len());
+    for (index, column) in table.columns.iter().enumerate() {
+        let (mut value, replaced): (_, Vec<u8>);
+        value = row.get_ref(index)?;
+        if let ValueRef::Text(text) = value
+            && DISPLAY_TEXTS.contains(&(&*table.name, &*column.name))
+        {
+            replaced = text.iter().map(|byte| if *byte == 0 { b'_' } else { *byte }).collect();
+            value = ValueRef::Text(&replaced);
+        }
+        let value = value::read(value, &column.ty);
+        values.push(value.map_err(|cause| MigrateError::InvalidValue {
             table: table.name.clone(),
-            row: table.display_key(&cells),
-            column: column.clone(),
-            cause: cause.into(),
+            row: table.display_key(&values),
+            column: column.name.clone(),
+            cause,
         })?);
     }
-    Ok(cells)
+    Ok(values)
 }

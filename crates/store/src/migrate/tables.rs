@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::Type;
 
 use super::{
-    cell::Cell,
     rules::{COMPUTED_COLUMNS, ComputedColumn, NOT_COPIED, NOT_COPIED_COLUMNS},
+    value::literal,
 };
+use crate::engine::Value;
 
 /// The schema of a SQLite store: the declared type of each stored column, by table and column.
 pub(super) type SourceSchema = BTreeMap<String, BTreeMap<String, String>>;
@@ -66,9 +67,9 @@ impl Table {
     }
 
     /// The key of a row, for error messages.
-    pub(super) fn display_key(&self, cells: &[Cell]) -> String {
-        let key = self.columns[..self.key_len].iter().zip(cells);
-        let key = key.map(|(column, cell)| format!("{} = {cell}", column.name));
+    pub(super) fn display_key(&self, values: &[Value<'_>]) -> String {
+        let key = self.columns[..self.key_len].iter().zip(values);
+        let key = key.map(|(column, value)| format!("{} = {}", column.name, literal(value)));
         key.collect::<Vec<_>>().join(", ")
     }
 }

@@ -10,15 +10,18 @@ use tokio_postgres::{Client, IsolationLevel, binary_copy::BinaryCopyInWriter, ty
 
 use super::{
     MigrateError, TableChecksum,
-    cell::Cell,
     compare::ChecksumBuilder,
     rules::{INITIAL_ROWS, LARGE_ROWS},
     source::MaxRowId,
     tables::{Column, Table, TargetSchema},
+    value,
 };
-use crate::postgres::{
-    PostgresAddress,
-    schema::{self, IS_PARTIAL_COPY, MARK_PARTIAL_COPY},
+use crate::{
+    engine::Value,
+    postgres::{
+        PostgresAddress,
+        schema::{self, IS_PARTIAL_COPY, MARK_PARTIAL_COPY},
+    },
 };
 
 /// Number of rows to fetch at a time for the comparison.
@@ -149,11 +152,14 @@ impl Target {
     }
 
     /// The key of the last copied row of a table.
-    pub(super) fn last_key(&self, table: &Table) -> Result<Option<Vec<Cell>>, MigrateError> {
+    pub(super) fn last_key(
+        &self,
+        table: &Table,
+    ) -> Result<Option<Vec<Value<'static>>>, MigrateError> {
         let Some(key) = self.progress.get(&table.name).and_then(|it| it.last_key.as_deref()) else {
             return Ok(None);
         };
-        let key = Cell::decode_all(key).filter(|key| key.len() == table.key_len);
+        let key = value::decode_all(key).filter(|key| key.len() == table.key_len);
         // This program did not write it.
         key.map(Some).ok_or(MigrateError::SourceChanged)
     }
@@ -162,11 +168,11 @@ impl Target {
     pub(super) async fn append(
         &mut self,
         table: &Table,
-        batch: &[Vec<Cell>],
+        batch: &[Vec<Value<'_>>],
     ) -> Result<(), MigrateError> {
         let Some(last) = batch.last() else { return Ok(()) };
         let mut last_key = Vec::new();
-        last[..table.key_len].iter().for_each(|cell| cell.encode(&mut last_key));
+        last[..table.key_len].iter().for_each(|it| value::encode(it, &mut last_key));
         let progress = self.progress.entry(table.name.clone()).or_default();
         let rows = progress.rows.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
         let open = self.client.transaction().await?;
@@ -180,9 +186,6 @@ impl Target {
         let copy = format!("COPY {} ({}) FROM STDIN BINARY", table.name, table.column_list());
         let mut writer = pin!(BinaryCopyInWriter::new(open.copy_in(&copy).await?, &table.types()));
         for row in batch {
-            if let Some(error) = invalid_value(table, row) {
-                return Err(error);
-            }
             writer.as_mut().write_raw(row).await?;
         }
         writer.finish().await?;
@@ -212,9 +215,9 @@ impl Target {
             loop {
                 let fetched = snapshot.query_portal(&rows, max_rows).await?;
                 for row in &fetched {
-                    let cells: Result<Vec<Cell>, _> =
-                        (0..row.len()).map(|index| row.try_get(index)).collect();
-                    checksum.add(cells?);
+                    let values: Result<Vec<Value<'_>>, _> =
+                        (0..row.len()).map(|index| value::read_column(row, index)).collect();
+                    checksum.add(&values?);
                 }
                 if fetched.is_empty() {
                     break;
@@ -240,19 +243,4 @@ impl Target {
         open.batch_execute("DROP TABLE galley_migration_table, galley_migration").await?;
         Ok(open.commit().await?)
     }
-}
-
-/// The error for the first value of a row that does not fit its column, if there is one.
-fn invalid_value(table: &Table, row: &[Cell]) -> Option<MigrateError> {
-    for (column, cell) in table.columns.iter().zip(row) {
-        if let Err(cause) = cell.check_fits(&column.ty) {
-            return Some(MigrateError::InvalidValue {
-                table: table.name.clone(),
-                row: table.display_key(row),
-                column: column.name.clone(),
-                cause,
-            });
-        }
-    }
-    None
 }
