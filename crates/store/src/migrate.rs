@@ -17,7 +17,7 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 use crate::{StoreError, postgres::PostgresAddress};
 pub use compare::{Comparison, TableChecksum};
 use source::Source;
-use tables::{SchemaMismatch, Table};
+use tables::Table;
 use target::Target;
 
 /// Number of batches that are read ahead of the writes.
@@ -93,12 +93,6 @@ pub enum MigrateError {
         "another migration is writing to the same target: wait until it has ended, then run the command again"
     )]
     Concurrent,
-}
-
-impl From<SchemaMismatch> for MigrateError {
-    fn from(error: SchemaMismatch) -> Self {
-        Self::Schema(error.into())
-    }
 }
 
 impl From<rusqlite::Error> for MigrateError {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::Type;
 
 use super::{
+    MigrateError,
     rules::{COMPUTED_COLUMNS, ComputedColumn, NOT_COPIED, NOT_COPIED_COLUMNS},
     value::literal,
 };
@@ -78,23 +79,9 @@ fn joined(columns: &[Column]) -> String {
     columns.iter().map(|column| &*column.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Why two schemas cannot be copied.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SchemaMismatch {
-    #[error("only the source has the table {0}")]
-    OnlyInSource(String),
-    #[error("only the target has the table {0}: use a database without other tables")]
-    OnlyInTarget(String),
-    #[error("only the source has the column {column} of table {table}")]
-    ColumnOnlyInSource { table: String, column: String },
-    #[error("only the target has the column {column} of table {table}")]
-    ColumnOnlyInTarget { table: String, column: String },
-    #[error(
-        "the column {column} of table {table} is {source_type} and cannot become {target_type}"
-    )]
-    Types { table: String, column: String, source_type: String, target_type: Type },
-    #[error("the table {0} of the target has no primary key")]
-    NoKey(String),
+/// The error for schemas that differ.
+fn mismatch(text: String) -> MigrateError {
+    MigrateError::Schema(text.into())
 }
 
 /// The tables to copy, referenced tables before those that reference them. Fails if a table or column
@@ -102,7 +89,7 @@ pub(super) enum SchemaMismatch {
 pub(super) fn to_copy(
     mut source: SourceSchema,
     mut target: TargetSchema,
-) -> Result<Vec<Table>, SchemaMismatch> {
+) -> Result<Vec<Table>, MigrateError> {
     for (table, _) in NOT_COPIED {
         source.remove(table);
         target.remove(table);
@@ -111,12 +98,14 @@ pub(super) fn to_copy(
     for name in in_order_of_references(&target) {
         let Some(found) = target.remove(&name) else { continue };
         let Some(columns) = source.remove(&name) else {
-            return Err(SchemaMismatch::OnlyInTarget(name));
+            return Err(mismatch(format!(
+                "only the target has the table {name}: use a database without other tables"
+            )));
         };
         tables.push(table(name, columns, found)?);
     }
     match source.into_keys().next() {
-        Some(table) => Err(SchemaMismatch::OnlyInSource(table)),
+        Some(table) => Err(mismatch(format!("only the source has the table {table}"))),
         None => Ok(tables),
     }
 }
@@ -125,33 +114,30 @@ fn table(
     name: String,
     mut source: BTreeMap<String, String>,
     target: TargetTable,
-) -> Result<Table, SchemaMismatch> {
+) -> Result<Table, MigrateError> {
     source.retain(|column, _| !NOT_COPIED_COLUMNS.contains(&(&*name, &**column)));
     let computed = computed_column(&name).map(|it| it.column);
     for Column { name: column, ty } in &target.columns {
         match source.remove(column) {
+            Some(source) if is_compatible(&source, ty) => {}
             None if computed == Some(column.as_str()) => {}
+            Some(source) => {
+                return Err(mismatch(format!(
+                    "the column {column} of table {name} is {source} and cannot become {ty}"
+                )));
+            }
             None => {
-                let (table, column) = (name, column.clone());
-                return Err(SchemaMismatch::ColumnOnlyInTarget { table, column });
+                return Err(mismatch(format!(
+                    "only the target has the column {column} of table {name}"
+                )));
             }
-            Some(source_type) if !is_compatible(&source_type, ty) => {
-                let (column, target_type) = (column.clone(), ty.clone());
-                return Err(SchemaMismatch::Types {
-                    table: name,
-                    column,
-                    source_type,
-                    target_type,
-                });
-            }
-            Some(_) => {}
         }
     }
     if let Some(column) = source.into_keys().next() {
-        return Err(SchemaMismatch::ColumnOnlyInSource { table: name, column });
+        return Err(mismatch(format!("only the source has the column {column} of table {name}")));
     }
     if target.key.is_empty() {
-        return Err(SchemaMismatch::NoKey(name));
+        return Err(mismatch(format!("the table {name} of the target has no primary key")));
     }
     let mut columns = target.columns;
     let position = |column: &Column| target.key.iter().position(|key| *key == column.name);
