@@ -24,22 +24,14 @@ pub(super) const NOT_COPIED_COLUMNS: [(&str, &str); 4] = [
     ("upload_chunk", "checksum"),
 ];
 
-/// A column of the target that the source computes.
-pub(super) struct ComputedColumn {
-    pub(super) table: &'static str,
-    pub(super) column: &'static str,
-    /// The subquery that SQLite reads instead of the table.
-    pub(super) source: &'static str,
-}
+/// The column of the target that the source computes, with its table: PostgreSQL stores the newest
+/// template id of each account; SQLite only one for all accounts.
+pub(super) const COMPUTED_COLUMN: (&str, &str) = ("account", "last_template");
 
-/// PostgreSQL stores the newest template id of each account; SQLite only one for all accounts.
-pub(super) const COMPUTED_COLUMNS: [ComputedColumn; 1] = [ComputedColumn {
-    table: "account",
-    column: "last_template",
-    source: "(SELECT account.*, coalesce(newest, 0) AS last_template FROM account \
-             LEFT JOIN (SELECT account_id AS owner, max(id) AS newest FROM template \
-             GROUP BY account_id) ON owner = account.id)",
-}];
+/// The subquery that SQLite reads instead of this table.
+pub(super) const COMPUTED_SOURCE: &str = "(SELECT account.*, coalesce(newest, 0) AS last_template \
+     FROM account LEFT JOIN (SELECT account_id AS owner, max(id) AS newest FROM template \
+     GROUP BY account_id) ON owner = account.id)";
 
 /// The table that a new store has rows in, which the copy replaces.
 pub(super) const INITIAL_ROWS: &str = "credential_epoch";

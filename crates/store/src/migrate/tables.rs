@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 
 use super::{
     MigrateError,
-    rules::{COMPUTED_COLUMNS, ComputedColumn, NOT_COPIED, NOT_COPIED_COLUMNS},
+    rules::{COMPUTED_COLUMN, COMPUTED_SOURCE, NOT_COPIED, NOT_COPIED_COLUMNS},
     value::literal,
 };
 use crate::engine::Value;
@@ -52,7 +52,7 @@ pub(super) struct Table {
 impl Table {
     /// What SQLite reads: the table, or a subquery that computes a column.
     pub(super) fn source(&self) -> &str {
-        computed_column(&self.name).map_or(&*self.name, |it| it.source)
+        if self.name == COMPUTED_COLUMN.0 { COMPUTED_SOURCE } else { &self.name }
     }
 
     pub(super) fn column_list(&self) -> String {
@@ -116,11 +116,10 @@ fn table(
     target: TargetTable,
 ) -> Result<Table, MigrateError> {
     source.retain(|column, _| !NOT_COPIED_COLUMNS.contains(&(&*name, &**column)));
-    let computed = computed_column(&name).map(|it| it.column);
     for Column { name: column, ty } in &target.columns {
         match source.remove(column) {
             Some(source) if is_compatible(&source, ty) => {}
-            None if computed == Some(column.as_str()) => {}
+            None if COMPUTED_COLUMN == (name.as_str(), column.as_str()) => {}
             Some(source) => {
                 return Err(mismatch(format!(
                     "the column {column} of table {name} is {source} and cannot become {ty}"
@@ -144,10 +143,6 @@ fn table(
     columns.sort_by_key(|column| position(column).unwrap_or(usize::MAX));
     let (key_len, generated_id) = (target.key.len(), target.generated_id);
     Ok(Table { name, columns, key_len, generated_id })
-}
-
-fn computed_column(table: &str) -> Option<&'static ComputedColumn> {
-    COMPUTED_COLUMNS.iter().find(|it| it.table == table)
 }
 
 /// Whether a column of PostgreSQL stores the values of a column of SQLite. Each value is checked as

@@ -76,7 +76,7 @@ fn comparable(columns: Vec<[String; 3]>, mut indexes: Vec<String>) -> Schema {
     for [table, column, definition] in columns {
         let of_one_side = rules::NOT_COPIED.iter().any(|it| it.0 == table)
             || rules::NOT_COPIED_COLUMNS.contains(&(&table, &column))
-            || rules::COMPUTED_COLUMNS.iter().any(|it| it.table == table && it.column == column);
+            || rules::COMPUTED_COLUMN == (table.as_str(), column.as_str());
         if !of_one_side {
             tables.entry(table).or_default().push(format!("{column} {definition}"));
         }
