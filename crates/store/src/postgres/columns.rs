@@ -1,6 +1,6 @@
 //! Decodes columns of a row of PostgreSQL.
 
-use std::sync::Arc;
+use std::error::Error;
 
 use tokio_postgres::Row;
 
@@ -23,11 +23,7 @@ impl StoredRow for Row {
     }
 
     fn corrupt(&self, column: impl Column) -> StoreError {
-        StoreError::Damaged(Arc::new(CorruptRow(column.in_postgres().to_string())))
+        let cause = format!("column {} has an invalid value", column.in_postgres());
+        StoreError::Damaged(Box::<dyn Error + Send + Sync>::from(cause).into())
     }
 }
-
-/// A value that no version of Galley writes.
-#[derive(Debug, thiserror::Error)]
-#[error("column {0} has an invalid value")]
-struct CorruptRow(String);

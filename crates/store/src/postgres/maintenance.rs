@@ -1,7 +1,7 @@
 //! Deletes expired idempotency records, and checks the integrity of the database.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use super::{address::PostgresAddress, pool::PgPools, schema, tls::Tls};
 use crate::{
-    Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff, records::IntegrityCheck,
-    stored_row::StoredRow as _,
+    Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff, error::unavailable,
+    records::IntegrityCheck, stored_row::StoredRow as _,
 };
 
 /// Number of idempotency records that one step of a sweep reads.
@@ -55,10 +55,6 @@ const READY_FOR: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Readiness(Mutex<Option<Instant>>);
 
-#[derive(Debug, thiserror::Error)]
-#[error("the server accepts no writes: it is read-only")]
-struct ReadOnlyServer;
-
 impl Readiness {
     /// Checks that the server accepts writes and syncs them: adds a message to its WAL, which changes
     /// no table and which no subscriber reads. Reads only, if such a write succeeded recently.
@@ -74,7 +70,7 @@ impl Readiness {
             .first()
             .map_or(Ok(false), |row| row.value::<String>("read_only").map(|it| it == "on"))?
         {
-            return Err(StoreError::Unavailable(Arc::new(ReadOnlyServer)));
+            return Err(unavailable("the server accepts no writes: it is read-only"));
         }
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         Ok(())

@@ -13,7 +13,7 @@ use std::{
 use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 
-pub(super) use self::connection::{CopySink, DeadlineExceeded, PgConnection};
+pub(super) use self::connection::{CopySink, PgConnection, deadline_exceeded};
 use self::{bounded_pool::PgPool, shared_reads::SharedSlot};
 use super::{
     address::{LIST_TIMEOUT, PostgresAddress, STATEMENT_TIMEOUT},
@@ -21,7 +21,7 @@ use super::{
     open::PostgresOptions,
     tls::Tls,
 };
-use crate::{PoolActivity, StoreError, activity::CommitCounters};
+use crate::{PoolActivity, StoreError, activity::CommitCounters, error::unavailable};
 
 /// Maximum wait for a connection, unless the options have another one.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -87,10 +87,6 @@ pub(super) fn is_worth_retrying(started: Instant) -> bool {
     started.elapsed() < ACQUIRE_TIMEOUT
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("timed out connecting to the database")]
-struct ConnectTimeout;
-
 fn connect_timeout() -> StoreError {
-    StoreError::Unavailable(Arc::new(ConnectTimeout))
+    unavailable("timed out connecting to the database")
 }

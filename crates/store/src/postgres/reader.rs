@@ -18,11 +18,11 @@ use tokio_postgres::Row;
 
 use super::{
     address::STATEMENT_TIMEOUT,
-    pool::{DeadlineExceeded, PgPools, SHARED_CONNECTIONS},
+    pool::{PgPools, SHARED_CONNECTIONS, deadline_exceeded},
 };
 use crate::{
-    StoreError, StoredTemplate, encoding::key, engine::Dialect, stored_row::StoredRow as _,
-    templates,
+    StoreError, StoredTemplate, encoding::key, engine::Dialect, error::unavailable,
+    stored_row::StoredRow as _, templates,
 };
 
 /// Maximum number of templates that one statement reads.
@@ -71,15 +71,11 @@ impl TemplateReader {
         match timeout(READ_TIMEOUT, read).await {
             Ok(Some(found)) => found,
             // The task ends only when the service shuts down.
-            Ok(None) => Err(StoreError::Unavailable(Arc::new(ReaderStopped))),
-            Err(_) => Err(StoreError::Unavailable(Arc::new(DeadlineExceeded))),
+            Ok(None) => Err(unavailable("the template reader has stopped")),
+            Err(_) => Err(deadline_exceeded()),
         }
     }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("the template reader has stopped")]
-struct ReaderStopped;
 
 async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) {
     let statement = format!(

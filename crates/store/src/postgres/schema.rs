@@ -1,7 +1,5 @@
 //! Checks the server and migrates the schema. Concurrent instances wait for the first one.
 
-use std::sync::Arc;
-
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
 
@@ -14,6 +12,7 @@ use super::{
 };
 use crate::{
     StoreError,
+    error::{failed, unavailable},
     schema_policy::{Migrations, SchemaPolicy},
 };
 
@@ -46,35 +45,6 @@ pub(crate) const MARK_PARTIAL_COPY: &str =
 /// Whether a store has that mark. No service opens it.
 pub(crate) const IS_PARTIAL_COPY: &str = "SELECT to_regclass('galley_migration') IS NOT NULL";
 
-/// Why a database is refused.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("the database runs PostgreSQL {0}; the oldest supported version is 15")]
-    OldServer(String),
-    #[error(
-        "the database commits without waiting for its disk (synchronous_commit = {0}): acknowledged writes could be lost"
-    )]
-    AsynchronousCommit(String),
-    #[error(
-        "the database has the encoding {0}, which cannot store every text: create it with ENCODING 'UTF8'"
-    )]
-    Encoding(String),
-    #[error(
-        "the database is being filled by `galley migrate`, which has not completed: run the same command again to continue"
-    )]
-    IncompleteMigration,
-    #[error(
-        "the database has the table {0}, which is not Galley's: use a database without other tables"
-    )]
-    OtherTables(String),
-}
-
-impl From<Refusal> for StoreError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Failed(Arc::new(refusal))
-    }
-}
-
 /// Checks the server and migrates the schema as the policy says. Returns the `synchronous_commit`
 /// setting that was checked.
 pub(super) async fn prepare(
@@ -86,7 +56,10 @@ pub(super) async fn prepare(
     MIGRATIONS.check(version(&client).await?)?;
     let row = client.query_one(IS_PARTIAL_COPY, &[]).await?;
     if row.try_get(0)? {
-        return Err(Refusal::IncompleteMigration.into());
+        return Err(failed(
+            "the database is being filled by `galley migrate`, which has not completed: \
+             run the same command again to continue",
+        ));
     }
     migrate(&mut client, &MIGRATIONS, policy, "").await?;
     Ok(synchronous_commit)
@@ -99,7 +72,10 @@ pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client,
     check_server(&client).await?;
     create_version_table(&client).await?;
     if let Some(row) = client.query_opt(OTHER_TABLES, &[]).await? {
-        return Err(Refusal::OtherTables(row.try_get(0)?).into());
+        return Err(failed(format!(
+            "the database has the table {}, which is not Galley's: use a database without other tables",
+            row.try_get::<_, &str>(0)?
+        )));
     }
     // Create the tables in a new database; never migrate existing tables.
     let policy = SchemaPolicy::RefuseUnlessEmpty;
@@ -165,13 +141,9 @@ pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreEr
     let connector = FailoverConnector::new(config, &tls);
     match timeout(CONNECT_TIMEOUT, connector.connect_any()).await {
         Ok(connected) => Ok(connected.map_err(errors::at_connect)?.0),
-        Err(_) => Err(StoreError::Unavailable(Arc::new(NoResponse))),
+        Err(_) => Err(unavailable("no host of the address responded in time")),
     }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("no host of the address responded in time")]
-struct NoResponse;
 
 /// Checks the server; returns its `synchronous_commit` setting.
 async fn check_server(client: &Client) -> Result<String, StoreError> {
@@ -184,17 +156,26 @@ async fn check_server(client: &Client) -> Result<String, StoreError> {
         )
         .await?;
     if row.try_get::<_, i32>(0)?.unsigned_abs() < MIN_SERVER_VERSION {
-        return Err(Refusal::OldServer(row.try_get(1)?).into());
+        return Err(failed(format!(
+            "the database runs PostgreSQL {}; the oldest supported version is 15",
+            row.try_get::<_, &str>(1)?
+        )));
     }
     let synchronous: String = row.try_get(2)?;
     if synchronous == "off" {
-        return Err(Refusal::AsynchronousCommit(synchronous).into());
+        return Err(failed(format!(
+            "the database commits without waiting for its disk (synchronous_commit = {synchronous}): \
+             acknowledged writes could be lost"
+        )));
     }
-    let encoding: String = row.try_get(4)?;
+    let encoding: &str = row.try_get(4)?;
     if encoding != "UTF8" {
-        return Err(Refusal::Encoding(encoding).into());
+        return Err(failed(format!(
+            "the database has the encoding {encoding}, which cannot store every text: \
+             create it with ENCODING 'UTF8'"
+        )));
     }
-    if row.try_get::<_, String>(3)? == "off" {
+    if row.try_get::<_, &str>(3)? == "off" {
         tracing::warn!("the database runs with fsync off: a crash of its host can lose data");
     }
     Ok(synchronous)

@@ -20,6 +20,7 @@ use crate::{
         AnyWrite, CreateQueue, Decoder, Dialect, Engine, EngineTx as _, Output, ReadPath, Select,
         Tx,
     },
+    error::failed,
     records::IntegrityCheck,
     stored_row::{Row, StoredRow as _},
     templates::record,
@@ -28,10 +29,6 @@ use crate::{
 /// The unexpired record with the hash of an Idempotency-Key.
 const RECORD: &str = "SELECT payload, template_id, category, status FROM idempotency \
      WHERE key = $1 AND created_at > $2";
-
-#[derive(Debug, thiserror::Error)]
-#[error("galley does not back up PostgreSQL: use pg_dump or pg_basebackup")]
-struct BackupUnsupported;
 
 impl From<PostgresStore> for Store {
     fn from(store: PostgresStore) -> Self {
@@ -90,7 +87,7 @@ impl Engine for PostgresStore {
     }
 
     async fn backup(&self, _: &Path, _: bool, _: PhaseObserver<'_>) -> Result<(), StoreError> {
-        Err(StoreError::Failed(Arc::new(BackupUnsupported)))
+        Err(failed("galley does not back up PostgreSQL: use pg_dump or pg_basebackup"))
     }
 
     async fn delete_expired_idempotency_records(

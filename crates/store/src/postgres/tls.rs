@@ -13,7 +13,10 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, InvalidDnsNameError, ServerName, UnixTime, pem::PemObject as _},
+    pki_types::{
+        CertificateDer, InvalidDnsNameError, ServerName, UnixTime,
+        pem::{self, PemObject as _},
+    },
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
@@ -23,7 +26,7 @@ use tokio_postgres::{
 use tokio_rustls::TlsConnector;
 
 use super::address::{PostgresAddress, TlsMode};
-use crate::StoreError;
+use crate::{StoreError, error::failed};
 
 /// Opens TLS connections to the database.
 #[derive(Clone)]
@@ -31,29 +34,12 @@ pub(super) struct Tls {
     config: Arc<ClientConfig>,
 }
 
-/// Why TLS cannot be set up.
-#[derive(Debug, thiserror::Error)]
-enum TlsError {
-    #[error("{path}: {cause}", path = .0, cause = .1)]
-    RootCertificate(String, rustls::pki_types::pem::Error),
-    #[error("{0} contains no certificate")]
-    NoCertificate(String),
-    #[error(transparent)]
-    Rustls(#[from] rustls::Error),
-}
-
-impl From<TlsError> for StoreError {
-    fn from(error: TlsError) -> Self {
-        Self::Failed(Arc::new(error))
-    }
-}
-
 impl Tls {
     /// TLS as configured by the address.
     pub(super) fn new(address: &PostgresAddress) -> Result<Self, StoreError> {
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider));
-        let config = config.with_safe_default_protocol_versions().map_err(TlsError::from)?;
+        let config = config.with_safe_default_protocol_versions().map_err(failed)?;
         let config = match address.tls_mode() {
             TlsMode::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
             TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => config
@@ -71,14 +57,15 @@ fn roots(file: Option<&std::path::Path>) -> Result<RootCertStore, StoreError> {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(store);
     };
-    let path = || file.display().to_string();
+    let path = file.display();
+    let invalid = |error: pem::Error| failed(format!("{path}: {error}"));
     let found = CertificateDer::pem_file_iter(file);
-    for certificate in found.map_err(|error| TlsError::RootCertificate(path(), error))? {
-        let certificate = certificate.map_err(|error| TlsError::RootCertificate(path(), error))?;
-        store.add(certificate).map_err(TlsError::from)?;
+    for certificate in found.map_err(invalid)? {
+        let certificate = certificate.map_err(invalid)?;
+        store.add(certificate).map_err(failed)?;
     }
     if store.is_empty() {
-        return Err(TlsError::NoCertificate(path()).into());
+        return Err(failed(format!("{path} contains no certificate")));
     }
     Ok(store)
 }

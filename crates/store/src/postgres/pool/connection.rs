@@ -13,7 +13,7 @@ use tokio::{sync::Notify, time::timeout};
 use tokio_postgres::{CopyInSink, Error, Row, Statement, error::SqlState};
 
 use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool, client::PgClient};
-use crate::{FairSlot, StoreError, postgres::errors};
+use crate::{FairSlot, StoreError, error::unavailable, postgres::errors};
 
 /// How much later than the server the client gives up on a statement.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
@@ -21,9 +21,9 @@ const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 /// An open `COPY … FROM STDIN`.
 pub(in crate::postgres) type CopySink = CopyInSink<Bytes>;
 
-#[derive(Debug, thiserror::Error)]
-#[error("the database did not respond in time")]
-pub(in crate::postgres) struct DeadlineExceeded;
+pub(in crate::postgres) fn deadline_exceeded() -> StoreError {
+    unavailable("the database did not respond in time")
+}
 
 /// A pooled connection. It is closed instead of returned to the pool if it is dropped in the
 /// middle of a statement or a transaction: the next user must never inherit an open transaction or
@@ -210,16 +210,16 @@ impl PgConnection {
         let deadline = self.pool.deadline + DEADLINE_GRACE;
         // Subscribe before checking the flag, so that no notification is missed. Boxed, because a
         // batch has many of these futures at a time.
-        let deadline_exceeded = Box::pin(timeout(deadline, self.became_late.notified()));
+        let after_deadline = Box::pin(timeout(deadline, self.became_late.notified()));
         if self.is_late() {
-            return Err(StoreError::Unavailable(Arc::new(DeadlineExceeded)));
+            return Err(deadline_exceeded());
         }
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         // If the caller is cancelled here, the statement stays counted as in flight.
         let done = tokio::select! {
             biased;
             done = run => done,
-            _ = deadline_exceeded => return Err(self.give_up()),
+            _ = after_deadline => return Err(self.give_up()),
         };
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         done.map_err(|error| {
@@ -241,7 +241,7 @@ impl PgConnection {
             // the same server, so close them, too.
             self.pool.close_idle();
         }
-        StoreError::Unavailable(Arc::new(DeadlineExceeded))
+        deadline_exceeded()
     }
 }
 
