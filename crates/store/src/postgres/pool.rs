@@ -1,7 +1,6 @@
 //! Connection pools: one for each kind of work, so that slow statements never delay fast ones.
 
 mod bounded_pool;
-mod client;
 mod connection;
 mod shared_reads;
 

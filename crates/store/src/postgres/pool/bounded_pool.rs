@@ -8,7 +8,10 @@ use std::{
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Config;
 
-use super::{PgConnection, client::PgClient, connect_timeout};
+use super::{
+    connect_timeout,
+    connection::{PgClient, PgConnection},
+};
 use crate::{
     FairSlot, KeyShare, PoolActivity, StoreError,
     activity::{CommitCounters, CountedSlots},

@@ -1,18 +1,20 @@
 //! A pooled connection: statements, transactions and their deadlines.
 
 use std::{
+    collections::HashMap,
+    ops::Deref,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use tokio::{sync::Notify, time::timeout};
-use tokio_postgres::{CopyInSink, Error, Row, Statement, error::SqlState};
+use tokio::{sync::Notify, task::JoinHandle, time::timeout};
+use tokio_postgres::{Client, CopyInSink, Error, Row, Statement, error::SqlState};
 
-use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool, client::PgClient};
+use super::{ACQUIRE_TIMEOUT, Values, bounded_pool::PgPool};
 use crate::{FairSlot, StoreError, error::unavailable, postgres::errors};
 
 /// How much later than the server the client gives up on a statement.
@@ -23,6 +25,50 @@ pub(in crate::postgres) type CopySink = CopyInSink<Bytes>;
 
 pub(in crate::postgres) fn deadline_exceeded() -> StoreError {
     unavailable("the database did not respond in time")
+}
+
+/// An open connection. Dropping it closes the connection at once.
+pub(super) struct PgClient {
+    client: Client,
+    /// The task that drives the connection.
+    driver: JoinHandle<()>,
+    /// Prepared statements by their text. The store has a fixed set of statements.
+    statements: Mutex<HashMap<String, Statement>>,
+}
+
+impl PgClient {
+    pub(super) fn new(client: Client, driver: JoinHandle<()>) -> Self {
+        Self { client, driver, statements: Mutex::default() }
+    }
+
+    /// Prepares a statement, unless it is already prepared.
+    pub(super) async fn prepare_cached(&self, text: &str) -> Result<Statement, Error> {
+        let known = self.statements().get(text).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(text).await?;
+        self.statements().insert(text.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    fn statements(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for PgClient {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for PgClient {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
 }
 
 /// A pooled connection. It is closed instead of returned to the pool if it is dropped in the
