@@ -15,7 +15,6 @@ mod messages;
 mod open;
 mod pending;
 mod pending_audit;
-mod pipeline;
 mod pool;
 mod reader;
 pub(crate) mod schema;

@@ -17,10 +17,11 @@ use galley_domain::{
 use self::{
     copying::copy,
     prechecks::{BatchAccount, BatchAccounts, ExistingState, begin, limited_account},
+    statements::{EVENTS, INSERT_RECORDS, UPDATE_COUNTERS},
 };
 pub(super) use self::{
     prechecks::{Precheck, is_account_locked, needs_full_precheck},
-    statements::PreparedConnection,
+    statements::connect,
 };
 use super::{
     create_queue::{PendingCreate, Queue},
@@ -49,7 +50,6 @@ pub(super) type BatchResult = (Outcomes, Vec<(AccountId, u64)>);
 /// A batch whose accounts are locked.
 pub(super) struct Batch<'b> {
     connection: &'b PgConnection,
-    prepared: &'b PreparedConnection,
     pending: &'b [PendingCreate],
     accounts: BatchAccounts,
     /// `None` if the account does not exist.
@@ -73,14 +73,13 @@ impl Batch<'_> {
     /// Requests that arrived during the first round trip join the batch if its prechecks cover
     /// them. That gives fewer and larger batches.
     pub(super) async fn run(
-        prepared: &PreparedConnection,
+        connection: &PgConnection,
         ids: &IdGenerator,
         pending: &mut Vec<PendingCreate>,
         queue: &mut Queue,
         precheck: Precheck,
     ) -> Result<BatchResult, StoreError> {
-        let connection = &prepared.connection;
-        let (accounts, existing, copy) = begin(prepared, pending, precheck).await?;
+        let (accounts, existing, copy) = begin(connection, pending, precheck).await?;
         if precheck == Precheck::Optimistic {
             queue.fill(pending, |late| {
                 let Create { new, keys } = &late.input;
@@ -89,12 +88,12 @@ impl Batch<'_> {
             });
         }
         let (outcomes, created) = (vec![None; pending.len()], Vec::with_capacity(pending.len()));
-        let mut batch = Batch { connection, prepared, pending, accounts, outcomes, created };
+        let mut batch = Batch { connection, pending, accounts, outcomes, created };
         batch.decide(ids, existing, precheck)?;
         let (templates, copy) = tokio::join!(
             biased;
             batch.copy_templates(copy),
-            connection.copy(&prepared.events),
+            connection.copy(EVENTS),
         );
         templates?;
         let events = batch.copy_events(copy?);
@@ -213,7 +212,7 @@ impl Batch<'_> {
             biased;
             events,
             self.insert_records(),
-            self.connection.query_prepared(&self.prepared.update_counters, counters),
+            self.connection.query(UPDATE_COUNTERS, counters),
             self.connection.commit(),
         );
         events.map_err(errors::beside_commit)?;
@@ -241,7 +240,7 @@ impl Batch<'_> {
             records.iter().map(|(row, ..)| row.state.status().code().into()).collect();
         let created_at: Vec<i64> = records.iter().map(|(_, new, ..)| millis(new.at)).collect();
         let values: Values<'_> = &[&keys, &payloads, &ids, &categories, &statuses, &created_at];
-        self.connection.query_prepared(&self.prepared.insert_records, values).await.map(drop)
+        self.connection.query(INSERT_RECORDS, values).await.map(drop)
     }
 
     async fn copy_templates(&self, sink: CopySink) -> Result<(), StoreError> {

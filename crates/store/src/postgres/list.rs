@@ -6,7 +6,11 @@
 use galley_domain::id::TemplateId;
 use tokio_postgres::Row;
 
-use super::{index_state, pipeline::bound, pool::PgConnection, search::SearchQuery};
+use super::{
+    index_state,
+    pool::{PgConnection, bound},
+    search::SearchQuery,
+};
 use crate::{
     ListQuery, MAX_LIST_COUNT, MAX_SEARCH_COUNT, NameFilter, Page, StoreError,
     encoding::{key, unique_key_hash, without_nul},

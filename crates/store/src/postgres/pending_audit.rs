@@ -3,7 +3,7 @@
 use galley_domain::id::AccountId;
 use tokio_postgres::GenericClient;
 
-use super::pipeline::DeferredWrite;
+use super::transaction::DeferredWrite;
 use crate::{
     Actor, AuditKind, Author, StoreError,
     decisions::audit::{AuditedChange, migration},

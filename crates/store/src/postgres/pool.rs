@@ -20,7 +20,9 @@ use super::{
     open::PostgresOptions,
     tls::Tls,
 };
-use crate::{PoolActivity, StoreError, activity::CommitCounters, error::unavailable};
+use crate::{
+    PoolActivity, StoreError, activity::CommitCounters, engine::Value, error::unavailable,
+};
 
 /// Maximum wait for a connection, unless the options have another one.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -30,6 +32,11 @@ pub(super) const SHARED_CONNECTIONS: usize = 4;
 
 /// The parameters of a statement.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// The values as the driver takes them.
+pub(super) fn bound<'v>(values: &'v [Value<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
 
 /// All connection pools of a store.
 pub(super) struct PgPools {

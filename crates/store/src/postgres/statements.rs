@@ -7,8 +7,11 @@ use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 
 use super::{
-    PostgresStore, index_state, list, maintenance, pending, pipeline::bound, pool::Values, schema,
-    search_indexer, tls::Tls, transaction::transact,
+    PostgresStore, index_state, list, maintenance, pending,
+    pool::{Values, bound},
+    schema, search_indexer,
+    tls::Tls,
+    transaction::transact,
 };
 use crate::{
     EventNotifier, Finding, IdempotencyRecord, IndexProgress, IndexStep, ListQuery, NameConflict,

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -16,8 +16,7 @@ use super::{
     errors,
     ids::ids_exhausted,
     pending_audit::PendingEntries,
-    pipeline::{DeferredWrite, MAX_STATEMENTS, PreparedPipeline, Query, bound},
-    pool::{PgConnection, PgPools, is_worth_retrying},
+    pool::{PgConnection, PgPools, Values, bound, is_worth_retrying},
 };
 use crate::{
     Author, StoreError,
@@ -28,6 +27,16 @@ use crate::{
 
 /// How often a transaction is attempted when it conflicts with others.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
+
+/// A statement with its parameters.
+type Query<'a> = (&'a str, Values<'a>);
+
+/// A write that is sent with the commit.
+pub(super) type DeferredWrite = (&'static str, Vec<Value<'static>>);
+
+/// Maximum number of statements that are sent together: up to this many futures, `join_all` polls each
+/// in order, so the driver queues the statements in order and a `COMMIT` comes last.
+const MAX_STATEMENTS: usize = 30;
 
 /// The newest event of each account that has new ones.
 pub(super) type NewestEvents = Vec<(AccountId, u64)>;
@@ -191,22 +200,17 @@ impl Transaction {
         let writes: Vec<Query<'_>> = writes.collect();
         // A page of a sweep writes more rows than one pipeline takes.
         let (early, last) = writes.split_at(writes.len().saturating_sub(MAX_STATEMENTS));
-        let prepare = async {
-            for part in early.chunks(MAX_STATEMENTS) {
-                PreparedPipeline::prepare(self.open(), part).await?.run().await?;
-            }
-            PreparedPipeline::prepare(self.open(), last).await
+        let prepared = async {
+            run_all(self.open(), early).await?;
+            prepare(self.open(), last).await
         };
-        let writes = match prepare.await {
-            Ok(writes) => writes,
-            Err(error) => {
-                self.open().roll_back().await;
-                return Err(error);
-            }
-        };
+        if let Err(error) = prepared.await {
+            self.open().roll_back().await;
+            return Err(error);
+        }
         let (written, committed) = tokio::join!(
             biased;
-            writes.run(),
+            run_prepared(self.open(), last),
             self.open().commit(),
         );
         // After a write that the server refused, the commit rolled back. The values of a deferred
@@ -250,11 +254,7 @@ impl EngineTx for Transaction {
         let queries = reads.iter().zip(&values).map(|(read, values)| (read.statement, &**values));
         let queries: Vec<Query<'_>> = queries.collect();
         let rows = if self.has_begun {
-            let mut rows = Vec::with_capacity(queries.len());
-            for part in queries.chunks(MAX_STATEMENTS) {
-                rows.extend(PreparedPipeline::prepare(self.open(), part).await?.run().await?);
-            }
-            rows
+            run_all(self.open(), &queries).await?
         } else {
             self.begin_with(&queries).await??
         };
@@ -351,11 +351,44 @@ async fn begin_on(
     connection: &PgConnection,
     reads: &[Query<'_>],
 ) -> Result<Result<Vec<Vec<Row>>, StoreError>, StoreError> {
-    let reads = PreparedPipeline::prepare(connection, reads).await?;
+    prepare(connection, reads).await?;
     let (begun, rows) = tokio::join!(
         biased;
         connection.begin(),
-        reads.run(),
+        run_prepared(connection, reads),
     );
     begun.map(|()| rows)
+}
+
+/// Prepares statements that are sent together. Preparing waits for a response, so all are prepared
+/// before the first is sent.
+async fn prepare(connection: &PgConnection, queries: &[Query<'_>]) -> Result<(), StoreError> {
+    assert!(queries.len() <= MAX_STATEMENTS, "join_all may poll longer lists out of order");
+    for (statement, _) in queries {
+        connection.prepare(statement).await?;
+    }
+    Ok(())
+}
+
+/// Runs prepared statements in order, in one round trip; returns the rows of each, or the error of the
+/// first that failed. In a transaction, the server refuses the statements after that one.
+async fn run_prepared(
+    connection: &PgConnection,
+    queries: &[Query<'_>],
+) -> Result<Vec<Vec<Row>>, StoreError> {
+    let runs = queries.iter().map(|(statement, values)| connection.query(statement, values));
+    join_all(runs).await.into_iter().collect()
+}
+
+/// Prepares and runs any number of statements.
+async fn run_all(
+    connection: &PgConnection,
+    queries: &[Query<'_>],
+) -> Result<Vec<Vec<Row>>, StoreError> {
+    let mut rows = Vec::with_capacity(queries.len());
+    for part in queries.chunks(MAX_STATEMENTS) {
+        prepare(connection, part).await?;
+        rows.extend(run_prepared(connection, part).await?);
+    }
+    Ok(rows)
 }

@@ -4,9 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use galley_domain::{id::AccountId, rulebook::Category};
 use jiff::Timestamp;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::Row;
 
-use super::PreparedConnection;
+use super::statements::{GROUP_CATEGORIES, KEY_OWNERS, LOCK, QUOTAS, RECORDS, TEMPLATES};
 use crate::{
     IdempotencyRecord, StoreError,
     creates::KeyOwner,
@@ -72,11 +72,10 @@ pub(super) struct ExistingState {
 /// Locks the accounts and reads the existing state. Each statement sees what was committed before
 /// it began, and therefore everything of the locked accounts.
 pub(super) async fn begin(
-    prepared: &PreparedConnection,
+    connection: &PgConnection,
     pending: &[PendingCreate],
     precheck: Precheck,
 ) -> Result<(BatchAccounts, ExistingState, CopySink), StoreError> {
-    let connection = &prepared.connection;
     let mut accounts: Vec<i64> = pending.iter().map(|it| key(it.input.new.account.get())).collect();
     accounts.sort_unstable();
     accounts.dedup();
@@ -101,12 +100,12 @@ pub(super) async fn begin(
     let (started, locked, owners, quotas, records, groups, copy) = tokio::join!(
         biased;
         connection.begin_creates(precheck == Precheck::Retry),
-        connection.query_prepared(&prepared.lock, account_values),
-        rows_if(is_full, connection, &prepared.key_owners, unique_keys),
-        rows_if(is_full, connection, &prepared.quotas, quota_values),
-        rows_if(!record_keys.is_empty(), connection, &prepared.records, record_values),
-        rows_if(!groups.is_empty(), connection, &prepared.group_categories, group_values),
-        connection.copy(&prepared.templates),
+        connection.query(LOCK, account_values),
+        rows_if(is_full, connection, KEY_OWNERS, unique_keys),
+        rows_if(is_full, connection, QUOTAS, quota_values),
+        rows_if(!record_keys.is_empty(), connection, RECORDS, record_values),
+        rows_if(!groups.is_empty(), connection, GROUP_CATEGORIES, group_values),
+        connection.copy(TEMPLATES),
     );
     started?;
     let mut accounts = BatchAccounts::new();
@@ -155,10 +154,10 @@ fn remaining_quota(row: &Row) -> Result<Option<RemainingQuota>, StoreError> {
 async fn rows_if(
     is_wanted: bool,
     connection: &PgConnection,
-    statement: &Statement,
+    statement: &str,
     values: Values<'_>,
 ) -> Result<Vec<Row>, StoreError> {
-    if is_wanted { connection.query_prepared(statement, values).await } else { Ok(Vec::new()) }
+    if is_wanted { connection.query(statement, values).await } else { Ok(Vec::new()) }
 }
 
 impl ExistingState {

@@ -12,10 +12,10 @@ use super::{PendingCreate, Queue};
 use crate::{
     EventNotifier, StoreError,
     postgres::{
-        batch::{self, Batch, BatchResult, Outcomes, Precheck, PreparedConnection},
+        batch::{self, Batch, BatchResult, Outcomes, Precheck},
         errors,
         pending::{self, drop_expired},
-        pool::{PgPools, is_worth_retrying},
+        pool::{PgConnection, PgPools, is_worth_retrying},
         transaction::{MAX_ATTEMPTS, should_retry},
     },
 };
@@ -40,7 +40,7 @@ pub(super) struct CreateWorker {
     /// Number of batches that still run with full prechecks.
     full_prechecks_left: u32,
     /// Reused from batch to batch.
-    connection: Option<PreparedConnection>,
+    connection: Option<PgConnection>,
 }
 
 impl CreateWorker {
@@ -134,7 +134,7 @@ impl CreateWorker {
         let (mut attempts, started) = (0, time::Instant::now());
         loop {
             attempts += 1;
-            self.connection.take_if(|it| it.connection.is_unusable());
+            self.connection.take_if(|it| it.is_unusable());
             let is_reused = self.connection.is_some();
             match self.run_once(batch, precheck).await {
                 Ok((outcomes, newest)) => {
@@ -162,7 +162,7 @@ impl CreateWorker {
         let connection = if let Some(connection) = self.connection.take() {
             connection
         } else {
-            PreparedConnection::new(self.pools.creates.get().await?).await?
+            batch::connect(&self.pools).await?
         };
         let Self { pools, queue, .. } = self;
         let done = Batch::run(&connection, &pools.ids, batch, queue, precheck).await;

@@ -42,7 +42,7 @@ impl PgClient {
     }
 
     /// Prepares a statement, unless it is already prepared.
-    pub(super) async fn prepare_cached(&self, text: &str) -> Result<Statement, Error> {
+    async fn prepare_cached(&self, text: &str) -> Result<Statement, Error> {
         let known = self.statements().get(text).cloned();
         if let Some(statement) = known {
             return Ok(statement);
@@ -143,29 +143,18 @@ impl PgConnection {
 
     /// Prepares a statement, unless it is cached. Statements that are pipelined have to be prepared
     /// beforehand: preparing waits for a response, so later statements would overtake this one.
-    pub(in crate::postgres) async fn prepare(
-        &self,
-        statement: &str,
-    ) -> Result<Statement, StoreError> {
-        self.in_time(self.client().prepare_cached(statement)).await
-    }
-
-    /// Runs a prepared statement.
-    pub(in crate::postgres) async fn query_prepared(
-        &self,
-        statement: &Statement,
-        values: Values<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
-        self.in_time(self.client().query(statement, values)).await
+    pub(in crate::postgres) async fn prepare(&self, statement: &str) -> Result<(), StoreError> {
+        self.in_time(self.client().prepare_cached(statement)).await.map(drop)
     }
 
     /// Starts a `COPY` into a table. The connection accepts no other statement until it is
     /// finished.
-    pub(in crate::postgres) async fn copy(
-        &self,
-        statement: &Statement,
-    ) -> Result<CopySink, StoreError> {
-        self.in_time(self.client().copy_in(statement)).await
+    pub(in crate::postgres) async fn copy(&self, statement: &str) -> Result<CopySink, StoreError> {
+        let run = async {
+            let prepared = self.client().prepare_cached(statement).await?;
+            self.client().copy_in(&prepared).await
+        };
+        self.in_time(run).await
     }
 
     /// Runs a statement that returns no rows; returns the number of affected rows.
