@@ -16,6 +16,7 @@ use crate::{
     IndexProgress, IndexStep, StoreError, StoredTemplate,
     encoding::{index_terms, key},
     engine::Dialect,
+    error::failed,
     stored_row::StoredRow as _,
     templates,
 };
@@ -53,7 +54,7 @@ impl SearchIndexer {
             })
             .await
         });
-        let (step, _) = step.await.map_err(|error| StoreError::Failed(Arc::new(error)))??;
+        let (step, _) = step.await.map_err(failed)??;
         Ok(step)
     }
 }
