@@ -50,16 +50,14 @@ impl IdGenerator {
         let update = |last| Some(following(last));
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
         let id = following(last.unwrap_or_else(|last| last));
-        if id > previous { id } else { self.next_ahead(previous, now) }
-    }
-
-    /// The next id of an account whose newest id came from an instance with a faster clock.
-    ///
-    /// Counting on from `previous` would collide with ids that the other instance assigned to other
-    /// accounts. So the account continues at this process's own offset, half a millisecond from
-    /// where the ids start that follow the clock. Being ahead stays limited to the account: one
-    /// wrong clock does not affect the other accounts.
-    fn next_ahead(&self, previous: u64, now: u64) -> u64 {
+        if id > previous {
+            return id;
+        }
+        // The newest id of the account came from an instance with a faster clock. Counting on from
+        // `previous` would collide with ids that the other instance assigned to other accounts. So the
+        // account continues at this process's own offset, half a millisecond from where the ids start
+        // that follow the clock. Being ahead stays limited to the account: one wrong clock does not
+        // affect the other accounts.
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         *ahead = ahead.split_off(&(now / IDS_PER_MILLISECOND));
         let mut millisecond = previous / IDS_PER_MILLISECOND;
