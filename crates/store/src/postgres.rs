@@ -3,7 +3,6 @@
 
 mod address;
 mod batch;
-mod columns;
 mod create_queue;
 mod errors;
 mod failover;
@@ -12,7 +11,6 @@ mod index_state;
 mod list;
 mod maintenance;
 mod messages;
-mod open;
 mod pending;
 mod pending_audit;
 mod pool;
@@ -27,5 +25,95 @@ pub(crate) mod test_database;
 mod tls;
 mod transaction;
 
-pub use address::{AddressError, PostgresAddress};
-pub use open::{PostgresOptions, PostgresStore};
+use std::{sync::Arc, time::Duration};
+
+use galley_domain::id::AccountId;
+use tokio::sync::mpsc;
+
+pub use self::address::{AddressError, PostgresAddress};
+use self::{
+    create_queue::CreateQueue,
+    maintenance::Readiness,
+    messages::PendingMessage,
+    pool::{ACQUIRE_TIMEOUT, PgConnection, PgPools},
+    reader::TemplateReader,
+    search_indexer::SearchIndexer,
+};
+use crate::{EventNotifier, ReadKind, SchemaPolicy, StoreError, read_slots::ReadSlots};
+
+/// Options of a PostgreSQL store.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// Maximum number of queued creates, and of queued sandbox messages.
+    pub queue_capacity: usize,
+    /// Maximum number of connections for writes, and for lists and searches.
+    pub connections: usize,
+    /// Maximum wait for a connection, which includes the time to open one.
+    pub acquire_timeout: Duration,
+    /// What to do with an older schema.
+    pub schema_policy: SchemaPolicy,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            queue_capacity: 1_024,
+            connections: 8,
+            acquire_timeout: ACQUIRE_TIMEOUT,
+            schema_policy: SchemaPolicy::default(),
+        }
+    }
+}
+
+/// A store in a PostgreSQL database.
+pub struct PostgresStore {
+    address: PostgresAddress,
+    pools: Arc<PgPools>,
+    event_notifier: Arc<EventNotifier>,
+    create_queue: CreateQueue,
+    message_queue: mpsc::Sender<PendingMessage>,
+    reader: TemplateReader,
+    readiness: Readiness,
+    search_indexer: SearchIndexer,
+    read_slots: ReadSlots,
+}
+
+impl PostgresStore {
+    /// Connects, checks the server's settings, and migrates the schema as the options say.
+    pub async fn open(
+        address: &PostgresAddress,
+        options: &PostgresOptions,
+    ) -> Result<Self, StoreError> {
+        let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
+        let pinned = address.with_synchronous_commit(&synchronous_commit);
+        let pools = Arc::new(PgPools::new(&pinned, options)?);
+        let event_notifier = Arc::<EventNotifier>::default();
+        let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
+        let message_queue = messages::start(&pools, options.queue_capacity);
+        let reader = TemplateReader::start(&pools);
+        let readiness = Readiness::default();
+        let search_indexer = SearchIndexer::new(&pools);
+        let address = address.clone();
+        Ok(Self {
+            address,
+            pools,
+            event_notifier,
+            create_queue,
+            message_queue,
+            reader,
+            readiness,
+            search_indexer,
+            read_slots: ReadSlots::for_connections(options.connections),
+        })
+    }
+
+    /// A connection for a longer read of an account, with a slot for it.
+    async fn acquire_for(
+        &self,
+        kind: ReadKind,
+        account: AccountId,
+    ) -> Result<PgConnection, StoreError> {
+        let slot = self.read_slots.acquire(kind, account).await?;
+        Ok(self.pools.slow.get().await?.with_slot(slot))
+    }
+}

@@ -36,8 +36,8 @@ impl CreateQueue {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         let runtime =
             runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let worker =
-            CreateWorker::new(Arc::clone(pools), Arc::clone(event_notifier), Queue::new(receiver));
+        let queue = Queue { receiver, next: None, last_batch_len: 0 };
+        let worker = CreateWorker::new(Arc::clone(pools), Arc::clone(event_notifier), queue);
         let run = move || runtime.block_on(worker.run());
         let thread = std::thread::Builder::new().name("galley-creator".into());
         thread.spawn(run).map_err(failed)?;
@@ -78,10 +78,6 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn new(receiver: mpsc::Receiver<PendingCreate>) -> Self {
-        Self { receiver, next: None, last_batch_len: 0 }
-    }
-
     /// The next batch, from the requests that are queued now; empty if there are none.
     fn take(&mut self) -> Vec<PendingCreate> {
         let mut batch = Vec::with_capacity(MAX_BATCH_CREATES);

@@ -20,7 +20,7 @@ const DEFAULT_PORT: u16 = 5432;
 /// Tries the hosts in turn, starting with the one that last worked.
 pub(super) struct FailoverConnector {
     hosts: Vec<Config>,
-    tls: Tls,
+    pub(super) tls: Tls,
     /// Index of the host to try first.
     first: AtomicUsize,
 }

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{address::PostgresAddress, pool::PgPools, schema, tls::Tls};
+use super::{address::PostgresAddress, pool::PgPools, schema};
 use crate::{
     Finding, RetentionCursor, StoreError, encoding::idempotency_cutoff, error::unavailable,
     records::IntegrityCheck, stored_row::StoredRow as _,
@@ -82,7 +82,7 @@ pub(super) async fn check_integrity(
     address: &PostgresAddress,
     checks: &[IntegrityCheck],
 ) -> Result<Vec<Finding>, StoreError> {
-    let client = schema::connect(&address.without_deadline(), Tls::new(address)?).await?;
+    let client = schema::connect(address).await?;
     let settings = "SELECT current_setting('server_version') AS server, \
                     current_setting('synchronous_commit') AS synchronous, \
                     current_setting('fsync') AS fsync, \

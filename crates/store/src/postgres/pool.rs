@@ -15,9 +15,9 @@ use tokio_postgres::types::ToSql;
 pub(super) use self::connection::{CopySink, PgConnection, deadline_exceeded};
 use self::{bounded_pool::PgPool, shared_reads::SharedSlot};
 use super::{
+    PostgresOptions,
     address::{LIST_TIMEOUT, PostgresAddress, STATEMENT_TIMEOUT},
     ids::IdGenerator,
-    open::PostgresOptions,
     tls::Tls,
 };
 use crate::{
@@ -65,7 +65,7 @@ impl PgPools {
         let tls = Tls::new(address)?;
         let commits = Arc::<CommitCounters>::default();
         let pool = |config, deadline, size| {
-            Arc::new(PgPool::new(&config, &tls, deadline, options.acquire_timeout, size, &commits))
+            Arc::new(PgPool::new(&config, &tls, deadline, size, options, &commits))
         };
         let max_connections = options.connections;
         let fast = address.with_deadline(STATEMENT_TIMEOUT);

@@ -1,7 +1,7 @@
 //! Checks the server and migrates the schema. Concurrent instances wait for the first one.
 
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, GenericClient, error::SqlState};
+use tokio_postgres::{Client, GenericClient, error::SqlState};
 
 use super::{
     address::PostgresAddress,
@@ -51,7 +51,7 @@ pub(super) async fn prepare(
     address: &PostgresAddress,
     policy: SchemaPolicy,
 ) -> Result<String, StoreError> {
-    let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
+    let mut client = connect(address).await?;
     let synchronous_commit = check_server(&client).await?;
     MIGRATIONS.check(version(&client).await?)?;
     let row = client.query_one(IS_PARTIAL_COPY, &[]).await?;
@@ -68,7 +68,7 @@ pub(super) async fn prepare(
 /// Connects to a database that `galley migrate` fills or has started to fill, with the latest
 /// schema. A new store is marked as a partial copy in the transaction that creates its tables.
 pub(crate) async fn prepare_to_fill(address: &PostgresAddress) -> Result<Client, StoreError> {
-    let mut client = connect(&address.without_deadline(), Tls::new(address)?).await?;
+    let mut client = connect(address).await?;
     check_server(&client).await?;
     create_version_table(&client).await?;
     if let Some(row) = client.query_opt(OTHER_TABLES, &[]).await? {
@@ -136,9 +136,9 @@ async fn last_migration(client: &(impl GenericClient + Sync)) -> Result<usize, S
     Ok(usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or(usize::MAX))
 }
 
-/// Opens a connection outside the pools.
-pub(super) async fn connect(config: &Config, tls: Tls) -> Result<Client, StoreError> {
-    let connector = FailoverConnector::new(config, &tls);
+/// Opens a connection outside the pools, without a deadline for its statements.
+pub(super) async fn connect(address: &PostgresAddress) -> Result<Client, StoreError> {
+    let connector = FailoverConnector::new(&address.without_deadline(), &Tls::new(address)?);
     match timeout(CONNECT_TIMEOUT, connector.connect_any()).await {
         Ok(connected) => Ok(connected.map_err(errors::at_connect)?.0),
         Err(_) => Err(unavailable("no host of the address responded in time")),

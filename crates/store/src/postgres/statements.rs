@@ -1,6 +1,6 @@
 //! PostgreSQL as an engine of operations that are written once.
 
-use std::{path::Path, sync::Arc};
+use std::{error::Error, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
@@ -10,7 +10,6 @@ use super::{
     PostgresStore, index_state, list, maintenance, pending,
     pool::{Values, bound},
     schema, search_indexer,
-    tls::Tls,
     transaction::transact,
 };
 use crate::{
@@ -25,7 +24,7 @@ use crate::{
     },
     error::failed,
     records::IntegrityCheck,
-    stored_row::{Row, StoredRow as _},
+    stored_row::{Column, Row, StoredRow, StoredValue},
     templates::record,
 };
 
@@ -124,9 +123,7 @@ impl Engine for PostgresStore {
                 self.pools.slow.get().await?.query(&statement, values).await?
             }
             ReadPath::FullScan => {
-                let config = self.address.without_deadline();
-                let client = schema::connect(&config, Tls::new(&self.address)?).await?;
-                client.query(&*statement, values).await?
+                schema::connect(&self.address).await?.query(&*statement, values).await?
             }
             ReadPath::Media => {
                 let slot = self.read_slots.acquire_media().await?;
@@ -190,8 +187,8 @@ impl Engine for PostgresStore {
         unique_key: [u8; 16],
     ) -> Result<Option<NameConflict>, StoreError> {
         let statement = "SELECT id, account_id FROM template WHERE unique_key = $1";
-        let row = self.pools.read_one(statement, &[&&unique_key[..]]).await?;
-        let owner = row.as_ref().map(KeyOwner::read).transpose()?;
+        let rows = self.pools.read(statement, &[&&unique_key[..]]).await?;
+        let owner = rows.first().map(KeyOwner::read).transpose()?;
         Ok(owner.map(|owner| owner.conflict_for(account)))
     }
 
@@ -201,8 +198,8 @@ impl Engine for PostgresStore {
         key: [u8; 16],
         at: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let row = self.pools.read_one(RECORD, &[&&key[..], &idempotency_cutoff(at)]).await?;
-        let found = row.as_ref().map(record).transpose()?;
+        let rows = self.pools.read(RECORD, &[&&key[..], &idempotency_cutoff(at)]).await?;
+        let found = rows.first().map(record).transpose()?;
         if found.is_some() {
             // Commits a transaction that locks the account, which makes all its earlier commits durable.
             // A commit whose wait for the standby was interrupted is visible but may not be replicated,
@@ -216,5 +213,24 @@ impl Engine for PostgresStore {
             confirm.await?;
         }
         Ok(found)
+    }
+}
+
+impl StoredRow for tokio_postgres::Row {
+    fn matches_checksum(&self, _checksum: impl Column) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
+        Ok(self.try_get(column.in_postgres())?)
+    }
+
+    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
+        Ok(Some(self.try_get(column.in_postgres())?))
+    }
+
+    fn corrupt(&self, column: impl Column) -> StoreError {
+        let cause = format!("column {} has an invalid value", column.in_postgres());
+        StoreError::Damaged(Box::<dyn Error + Send + Sync>::from(cause).into())
     }
 }

@@ -294,7 +294,8 @@ fn every_method_that_changes_something_is_listed_with_its_entries() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let subjects = std::fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().path());
     // These methods are not those of the `Store`.
-    let others = ["engine", "fair_slots.rs", "migrate", "migrate.rs", "postgres", "sqlite"];
+    let others =
+        ["engine", "fair_slots.rs", "migrate", "migrate.rs", "postgres", "postgres.rs", "sqlite"];
     let methods: BTreeSet<String> = subjects
         .filter(|path| others.iter().all(|other| !path.ends_with(other)))
         .flat_map(|path| methods_in(&path, "\n    pub async fn "))

@@ -16,7 +16,7 @@ use crate::{
     FairSlot, KeyShare, PoolActivity, StoreError,
     activity::{CommitCounters, CountedSlots},
     postgres::{
-        errors,
+        PostgresOptions, errors,
         failover::{CONNECT_TIMEOUT, FailoverConnector},
         tls::Tls,
     },
@@ -29,8 +29,7 @@ const CONNECT_BACKOFF: Duration = Duration::from_millis(100);
 /// does not. A caller with a permit opens a connection only if none is idle, so there are never
 /// more connections than permits.
 pub(in crate::postgres) struct PgPool {
-    connector: FailoverConnector,
-    pub(super) tls: Tls,
+    pub(super) connector: FailoverConnector,
     /// Statement deadline.
     pub(super) deadline: Duration,
     /// Maximum wait for a connection.
@@ -55,15 +54,14 @@ impl PgPool {
         config: &Config,
         tls: &Tls,
         deadline: Duration,
-        acquire_timeout: Duration,
         max_size: usize,
+        options: &PostgresOptions,
         commit_counters: &Arc<CommitCounters>,
     ) -> Self {
         Self {
             connector: FailoverConnector::new(config, tls),
-            tls: tls.clone(),
             deadline,
-            acquire_timeout,
+            acquire_timeout: options.acquire_timeout,
             permits: CountedSlots::new(max_size, KeyShare::AtMost(max_size)),
             commit_counters: Arc::clone(commit_counters),
             state: Mutex::default(),

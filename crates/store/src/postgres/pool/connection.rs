@@ -299,7 +299,7 @@ impl Drop for PgConnection {
             is_busy && !is_committing && !self.is_late() && !lease.client.is_closed();
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if should_cancel => {
-                let tls = self.pool.tls.clone();
+                let tls = self.pool.connector.tls.clone();
                 // Keep the pool permit until the server has the cancellation, so that many
                 // cancelled callers never exceed the maximum number of connections.
                 runtime.spawn(async move {

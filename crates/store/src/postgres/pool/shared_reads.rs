@@ -48,15 +48,6 @@ impl PgPools {
         self.shared_connection(slot).await?.query(statement, values).await
     }
 
-    /// Runs a read that returns at most one row.
-    pub(in crate::postgres) async fn read_one(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(statement, values).await?.into_iter().next())
-    }
-
     /// The connection of a slot, opened if necessary. Falls back to another slot's connection when
     /// connecting fails.
     async fn shared_connection(&self, slot: usize) -> Result<Arc<PgConnection>, StoreError> {

@@ -34,8 +34,8 @@ impl Server {
             &address.parse().unwrap(),
             &tls,
             deadline,
-            ACQUIRE_TIMEOUT,
             max_size,
+            &PostgresOptions::default(),
             &Arc::default(),
         ));
         let (responds, may_respond) = watch::channel(responds);
@@ -111,8 +111,8 @@ async fn calls_during_the_pause_after_a_failed_connect_report_its_cause() {
         &address.parse().unwrap(),
         &tls,
         deadline,
-        ACQUIRE_TIMEOUT,
         1,
+        &PostgresOptions::default(),
         &Arc::default(),
     ));
     for _ in 0..2 {
