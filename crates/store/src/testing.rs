@@ -9,6 +9,6 @@ impl Store {
     /// The same store with faults, which can be changed while the store is in use.
     #[must_use]
     pub fn with_faults(&self, faults: Arc<Faults>) -> Self {
-        Self { engine: Arc::clone(&self.engine), faults: FaultPoints::of(faults) }
+        Self { engine: Arc::clone(&self.engine), faults: FaultPoints { injected: Some(faults) } }
     }
 }

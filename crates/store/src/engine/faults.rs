@@ -11,27 +11,28 @@ use crate::{Store, StoreError};
 #[derive(Default)]
 pub(crate) struct FaultPoints {
     #[cfg(feature = "testing")]
-    faults: Option<std::sync::Arc<injected::Faults>>,
+    pub(crate) injected: Option<std::sync::Arc<Faults>>,
 }
 
-#[cfg(feature = "testing")]
 impl FaultPoints {
-    pub(crate) const fn of(faults: std::sync::Arc<injected::Faults>) -> Self {
-        Self { faults: Some(faults) }
-    }
-
     /// The error with which the transaction of a method ends after its body.
     pub(crate) fn at_commit(&self, method: &str) -> Option<fn() -> StoreError> {
-        self.faults.as_ref()?.at_commit(method)
+        #[cfg(feature = "testing")]
+        if let Some(faults) = &self.injected {
+            return faults.at_commit(method);
+        }
+        #[cfg(not(feature = "testing"))]
+        let _ = (self, method);
+        None
     }
 
     /// An error that is planted in how operations are stored.
-    pub(crate) fn planted(&self) -> Option<injected::PlantedError> {
-        self.faults.as_ref()?.planted()
+    #[cfg(feature = "testing")]
+    pub(crate) fn planted(&self) -> Option<PlantedError> {
+        self.injected.as_ref()?.planted()
     }
 }
 
-#[cfg(feature = "testing")]
 impl Store {
     /// Runs a method with its faults.
     pub(crate) async fn with_faults_of<T>(
@@ -39,29 +40,12 @@ impl Store {
         method: &'static str,
         run: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        match &self.faults.faults {
-            Some(faults) => faults.around(method, run).await,
-            None => run.await,
+        #[cfg(feature = "testing")]
+        if let Some(faults) = &self.faults.injected {
+            return faults.around(method, run).await;
         }
-    }
-}
-
-#[cfg(not(feature = "testing"))]
-impl FaultPoints {
-    #[expect(clippy::unused_self, reason = "a store for tests has faults")]
-    pub(crate) const fn at_commit(&self, _method: &str) -> Option<fn() -> StoreError> {
-        None
-    }
-}
-
-#[cfg(not(feature = "testing"))]
-impl Store {
-    #[expect(clippy::unused_self, reason = "a store for tests has faults")]
-    pub(crate) fn with_faults_of<T, F: Future<Output = Result<T, StoreError>>>(
-        &self,
-        _method: &'static str,
-        run: F,
-    ) -> F {
-        run
+        #[cfg(not(feature = "testing"))]
+        let _ = (self, method);
+        run.await
     }
 }
