@@ -78,18 +78,18 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// The next batch, from the requests that are queued now; empty if there are none.
-    fn take(&mut self) -> Vec<PendingCreate> {
-        let mut batch = Vec::with_capacity(MAX_BATCH_CREATES);
-        batch.extend(self.next.take().and_then(drop_expired));
-        self.fill(&mut batch, |_| true);
-        batch
-    }
-
-    /// Waits for the next request; `None` once the channel is closed.
-    async fn wait(&mut self) -> Option<()> {
-        self.next = Some(self.receiver.recv().await?);
-        Some(())
+    /// The next batch, from the requests that are queued when there are any; `None` once the channel is
+    /// closed.
+    async fn next_batch(&mut self) -> Option<Vec<PendingCreate>> {
+        loop {
+            let mut batch = Vec::with_capacity(MAX_BATCH_CREATES);
+            batch.extend(self.next.take().and_then(drop_expired));
+            self.fill(&mut batch, |_| true);
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+            self.next = Some(self.receiver.recv().await?);
+        }
     }
 
     /// Target batch size, within `MIN_BATCH_TARGET..=MAX_BATCH_CREATES`.

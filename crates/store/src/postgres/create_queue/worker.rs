@@ -62,7 +62,7 @@ impl CreateWorker {
     }
 
     pub(super) async fn run(mut self) {
-        while let Some(mut batch) = self.next_batch().await {
+        while let Some(mut batch) = self.queue.next_batch().await {
             // With full prechecks, a name in use is reported before a category that differs from
             // the name's other languages.
             let has_groups = batch.iter().any(|it| it.input.new.translation_group.is_some());
@@ -115,17 +115,6 @@ impl CreateWorker {
         }
     }
 
-    /// Waits for the next batch; `None` once the channel is closed.
-    async fn next_batch(&mut self) -> Option<Vec<PendingCreate>> {
-        loop {
-            let batch = self.queue.take();
-            if !batch.is_empty() {
-                return Some(batch);
-            }
-            self.queue.wait().await?;
-        }
-    }
-
     async fn run_with_retries(
         &mut self,
         batch: &mut Vec<PendingCreate>,
@@ -147,8 +136,11 @@ impl CreateWorker {
                 }
                 Err(error) if should_retry(attempts, &error) => {}
                 // The idle connection was lost: nothing was committed.
-                Err(error) if is_reused && attempts == 1 && is_lost_connection(&error, started) => {
-                }
+                Err(error)
+                    if is_reused
+                        && attempts == 1
+                        && errors::is_lost_connection(&error)
+                        && is_worth_retrying(started) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -208,8 +200,4 @@ fn split_evenly(batch: Vec<PendingCreate>) -> Vec<Vec<PendingCreate>> {
 /// transaction has written and not yet committed.
 fn may_be_caused_by_one_create(error: &StoreError) -> bool {
     matches!(error, StoreError::Failed(_)) || errors::is_lock_timeout(error)
-}
-
-fn is_lost_connection(error: &StoreError, started: time::Instant) -> bool {
-    errors::is_lost_connection(error) && is_worth_retrying(started)
 }
