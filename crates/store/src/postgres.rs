@@ -39,7 +39,7 @@ use self::{
     reader::TemplateReader,
     search_indexer::SearchIndexer,
 };
-use crate::{EventNotifier, ReadKind, SchemaPolicy, StoreError, read_slots::ReadSlots};
+use crate::{ReadKind, SchemaPolicy, StoreError, read_slots::ReadSlots};
 
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
@@ -69,7 +69,6 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     address: PostgresAddress,
     pools: Arc<PgPools>,
-    event_notifier: Arc<EventNotifier>,
     create_queue: CreateQueue,
     message_queue: mpsc::Sender<PendingMessage>,
     reader: TemplateReader,
@@ -87,8 +86,7 @@ impl PostgresStore {
         let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
         let pinned = address.with_synchronous_commit(&synchronous_commit);
         let pools = Arc::new(PgPools::new(&pinned, options)?);
-        let event_notifier = Arc::<EventNotifier>::default();
-        let create_queue = CreateQueue::start(&pools, &event_notifier, options.queue_capacity)?;
+        let create_queue = CreateQueue::start(&pools, options.queue_capacity)?;
         let message_queue = messages::start(&pools, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
@@ -97,7 +95,6 @@ impl PostgresStore {
         Ok(Self {
             address,
             pools,
-            event_notifier,
             create_queue,
             message_queue,
             reader,

@@ -14,8 +14,8 @@ use super::{
     pool::PgPools,
 };
 use crate::{
-    CreateOutcome, EventNotifier, NewTemplate, StoreError, creates::Create, encoding::LookupKeys,
-    engine, error::failed,
+    CreateOutcome, NewTemplate, StoreError, creates::Create, encoding::LookupKeys, engine,
+    error::failed,
 };
 
 /// The sending end of the create queue.
@@ -28,16 +28,12 @@ pub(super) type PendingCreate = Pending<Create, CreateOutcome>;
 
 impl CreateQueue {
     /// Starts the create worker on a thread of its own.
-    pub(super) fn start(
-        pools: &Arc<PgPools>,
-        event_notifier: &Arc<EventNotifier>,
-        capacity: usize,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn start(pools: &Arc<PgPools>, capacity: usize) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         let runtime =
             runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let queue = Queue { receiver, next: None, last_batch_len: 0 };
-        let worker = CreateWorker::new(Arc::clone(pools), Arc::clone(event_notifier), queue);
+        let worker = CreateWorker::new(Arc::clone(pools), queue);
         let run = move || runtime.block_on(worker.run());
         let thread = std::thread::Builder::new().name("galley-creator".into());
         thread.spawn(run).map_err(failed)?;

@@ -59,8 +59,7 @@ async fn run(pools: Arc<PgPools>, mut receiver: mpsc::Receiver<PendingMessage>) 
 /// Adds the messages in one transaction.
 async fn write(pools: &Arc<PgPools>, batch: &[PendingMessage]) -> Result<Outcomes, StoreError> {
     let new: Vec<&NewMessage> = batch.iter().map(|pending| &pending.input).collect();
-    let (added, _) = transact(pools, &new, |new, open| Box::pin(add(open, new))).await?;
-    Ok(added)
+    transact(pools, &new, |new, open| Box::pin(add(open, new))).await
 }
 
 /// Adds messages of any accounts.

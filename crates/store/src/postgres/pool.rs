@@ -21,7 +21,8 @@ use super::{
     tls::Tls,
 };
 use crate::{
-    PoolActivity, StoreError, activity::CommitCounters, engine::Value, error::unavailable,
+    EventNotifier, PoolActivity, StoreError, activity::CommitCounters, engine::Value,
+    error::unavailable,
 };
 
 /// Maximum wait for a connection, unless the options have another one.
@@ -54,6 +55,8 @@ pub(super) struct PgPools {
     pub(super) commit_counters: Arc<CommitCounters>,
     /// Assigns the ids of templates that transactions of all pools create.
     pub(super) ids: Arc<IdGenerator>,
+    /// Notified of the events that they commit.
+    pub(super) event_notifier: EventNotifier,
 }
 
 impl PgPools {
@@ -78,6 +81,7 @@ impl PgPools {
             next_slot: AtomicUsize::new(0),
             commit_counters: Arc::clone(&commits),
             ids: Arc::default(),
+            event_notifier: EventNotifier::default(),
         })
     }
 

@@ -54,8 +54,7 @@ impl SearchIndexer {
             })
             .await
         });
-        let (step, _) = step.await.map_err(failed)??;
-        Ok(step)
+        step.await.map_err(failed)?
     }
 }
 

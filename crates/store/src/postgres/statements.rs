@@ -45,7 +45,7 @@ impl Engine for PostgresStore {
     }
 
     fn event_notifier(&self) -> &EventNotifier {
-        &self.event_notifier
+        &self.pools.event_notifier
     }
 
     fn check_files(&self) -> bool {
@@ -101,12 +101,10 @@ impl Engine for PostgresStore {
     }
 
     async fn run(&self, write: Box<dyn AnyWrite>) -> Result<Output, StoreError> {
-        let (done, newest) = transact(&self.pools, &write, |write, open| {
+        transact(&self.pools, &write, |write, open| {
             Box::pin(async move { write.run(&mut Tx::new(open)).await })
         })
-        .await?;
-        self.event_notifier.notify(&newest);
-        Ok(done)
+        .await
     }
 
     async fn fetch(
@@ -160,9 +158,7 @@ impl Engine for PostgresStore {
     }
 
     async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        let update =
-            transact(&self.pools, &(), |(), open| Box::pin(search_indexer::update_index(open)));
-        Ok(update.await?.0)
+        transact(&self.pools, &(), |(), open| Box::pin(search_indexer::update_index(open))).await
     }
 
     async fn index_account(

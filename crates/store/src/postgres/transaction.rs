@@ -38,22 +38,19 @@ pub(super) type DeferredWrite = (&'static str, Vec<Value<'static>>);
 /// in order, so the driver queues the statements in order and a `COMMIT` comes last.
 const MAX_STATEMENTS: usize = 30;
 
-/// The newest event of each account that has new ones.
-pub(super) type NewestEvents = Vec<(AccountId, u64)>;
-
-/// Runs work in a transaction and commits it. The work may run more than once, but only one run is
+/// Runs work in a transaction, commits it, and notifies subscribers of its events. The work may run more than once, but only one run is
 /// ever committed.
 pub(super) async fn transact<I: Sync, T>(
     pools: &Arc<PgPools>,
     input: &I,
     work: for<'t> fn(&'t I, &'t mut Transaction) -> BoxFuture<'t, Result<T, StoreError>>,
-) -> Result<(T, NewestEvents), StoreError> {
+) -> Result<T, StoreError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let mut open = Transaction::unbegun(pools).await?;
         let committed = match work(input, &mut open).await {
-            Ok(done) => open.commit().await.map(|newest| (done, newest)),
+            Ok(done) => open.commit().await.map(|()| done),
             Err(error) => {
                 open.roll_back().await;
                 Err(error)
@@ -174,10 +171,10 @@ impl Transaction {
 
     /// Commits durably, unless the transaction is rollback-only. After an error, either everything is
     /// rolled back or the error is [`StoreError::OutcomeUnknown`].
-    async fn commit(mut self) -> Result<NewestEvents, StoreError> {
+    async fn commit(mut self) -> Result<(), StoreError> {
         if self.is_rollback_only {
             self.roll_back().await;
-            return Ok(Vec::new());
+            return Ok(());
         }
         let (mut newest, mut updates) = (Vec::new(), Vec::new());
         for (account, locked) in &self.accounts {
@@ -190,7 +187,7 @@ impl Transaction {
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         if !self.has_begun {
             if self.deferred.is_empty() {
-                return Ok(newest);
+                return Ok(());
             }
             self.ensure_begun().await?;
         }
@@ -217,7 +214,8 @@ impl Transaction {
         // write always fit their statement, so that each one reaches the server.
         written.map_err(errors::beside_commit)?;
         committed?;
-        Ok(newest)
+        self.pools.event_notifier.notify(&newest);
+        Ok(())
     }
 
     async fn roll_back(self) {

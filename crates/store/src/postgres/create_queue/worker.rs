@@ -10,7 +10,7 @@ use tokio::{runtime, time};
 
 use super::{PendingCreate, Queue};
 use crate::{
-    EventNotifier, StoreError,
+    StoreError,
     postgres::{
         batch::{self, Batch, BatchResult, Outcomes, Precheck},
         errors,
@@ -33,7 +33,6 @@ const LOCK_RETRY_WINDOW: Duration = Duration::from_secs(1);
 /// The worker that runs the batches.
 pub(super) struct CreateWorker {
     pools: Arc<PgPools>,
-    event_notifier: Arc<EventNotifier>,
     queue: Queue,
     /// The service's runtime. It wakes the callers, so that the next batch can start meanwhile.
     main_runtime: runtime::Handle,
@@ -45,20 +44,9 @@ pub(super) struct CreateWorker {
 
 impl CreateWorker {
     /// A worker that replies on the runtime that calls this function.
-    pub(super) fn new(
-        pools: Arc<PgPools>,
-        event_notifier: Arc<EventNotifier>,
-        queue: Queue,
-    ) -> Self {
+    pub(super) fn new(pools: Arc<PgPools>, queue: Queue) -> Self {
         let main_runtime = runtime::Handle::current();
-        Self {
-            pools,
-            event_notifier,
-            queue,
-            main_runtime,
-            full_prechecks_left: 0,
-            connection: None,
-        }
+        Self { pools, queue, main_runtime, full_prechecks_left: 0, connection: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -128,7 +116,7 @@ impl CreateWorker {
             match self.run_once(batch, precheck).await {
                 Ok((outcomes, newest)) => {
                     self.pools.commit_counters.record_batch(batch.len());
-                    self.event_notifier.notify(&newest);
+                    self.pools.event_notifier.notify(&newest);
                     return Ok(outcomes);
                 }
                 Err(error) if attempts < MAX_ATTEMPTS && batch::needs_full_precheck(&error) => {
