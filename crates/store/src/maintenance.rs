@@ -10,9 +10,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::{
-    Finding, PhaseObserver, RetentionCursor, Store, StoreError, emulator,
-    engine::{self, Engine},
-    sessions, uploads, upstream,
+    Finding, PhaseObserver, RetentionCursor, Store, StoreError, emulator, engine, sessions,
+    uploads, upstream,
 };
 
 impl Store {
@@ -24,7 +23,22 @@ impl Store {
         cursor: RetentionCursor,
         at: Timestamp,
     ) -> Result<RetentionCursor, StoreError> {
-        let deletion = delete_expired_records(&*self.engine, cursor, at);
+        let engine = &*self.engine;
+        let deletion = async {
+            let next = engine.delete_expired_idempotency_records(cursor.last_key, at).await?;
+            if cursor.last_key.is_some() {
+                return Ok(next);
+            }
+            if !engine::fetch(engine, sessions::expired(at)).await?.is_empty() {
+                engine::run(engine, sessions::deletion(at)).await?;
+            }
+            emulator::delete_expired_messages(engine, at).await?;
+            while !engine::fetch(engine, upstream::expired_operations(at)).await?.is_empty() {
+                engine::run(engine, upstream::operation_deletion(at)).await?;
+            }
+            let deleted_uploads = uploads::delete_expired(engine, at).await?;
+            Ok(RetentionCursor { deleted_uploads, ..next })
+        };
         self.with_faults_of("delete_expired_records", deletion).await
     }
 
@@ -65,24 +79,4 @@ impl Store {
         let backup = self.engine.backup(path, allow_damaged, observer);
         self.with_faults_of("backup", backup).await
     }
-}
-
-async fn delete_expired_records(
-    engine: &dyn Engine,
-    cursor: RetentionCursor,
-    at: Timestamp,
-) -> Result<RetentionCursor, StoreError> {
-    let next = engine.delete_expired_idempotency_records(cursor.last_key, at).await?;
-    if cursor.last_key.is_some() {
-        return Ok(next);
-    }
-    if !engine::fetch(engine, sessions::expired(at)).await?.is_empty() {
-        engine::run(engine, sessions::deletion(at)).await?;
-    }
-    emulator::delete_expired_messages(engine, at).await?;
-    while !engine::fetch(engine, upstream::expired_operations(at)).await?.is_empty() {
-        engine::run(engine, upstream::operation_deletion(at)).await?;
-    }
-    let deleted_uploads = uploads::delete_expired(engine, at).await?;
-    Ok(RetentionCursor { deleted_uploads, ..next })
 }

@@ -20,10 +20,22 @@ const MAX_CORRECTIONS: usize = 8;
 /// Counts without keeping writes waiting. Writes add what they change to the total all the time; the
 /// count finds out by how much the total was wrong at one moment, and corrects it.
 pub(super) async fn count(engine: &dyn Engine, all: bool) -> Result<usize, StoreError> {
-    if engine::fetch(engine, uncounted(all)).await?.is_empty() {
+    let statement = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL LIMIT 1";
+    let uncounted = Read::new(ReadPath::Background, statement, values![all], |_| Ok(()));
+    if engine::fetch(engine, uncounted).await?.is_empty() {
         return Ok(0);
     }
-    let begin = Write::new(all, |all, tx| Box::pin(begin(tx, *all)));
+    // Names the count. On PostgreSQL, an older one that another instance has begun then changes nothing.
+    let begin: Write<bool, Option<i64>> = Write::new(all, |all, tx| {
+        Box::pin(async move {
+            let update = format!(
+                "UPDATE account SET counting = {} WHERE $1 OR counting IS NOT NULL \
+                 RETURNING counting",
+                tx.dialect().either("0", "txid_current()")
+            );
+            tx.query_one(&update, &values![*all], |row| row.value("counting")).await
+        })
+    });
     let Some(count) = engine::run(engine, begin).await? else { return Ok(0) };
     let corrections = corrections(engine, count).await?;
     let mut corrected = 0;
@@ -39,22 +51,6 @@ pub(super) async fn count(engine: &dyn Engine, all: bool) -> Result<usize, Store
         }
     }
     Ok(corrected)
-}
-
-/// Whether an account is to be counted.
-fn uncounted(all: bool) -> Read<()> {
-    let statement = "SELECT 1 FROM account WHERE $1 OR counting IS NOT NULL LIMIT 1";
-    Read::new(ReadPath::Background, statement, values![all], |_| Ok(()))
-}
-
-/// Names a new count. On PostgreSQL, an older one that another instance has begun then changes nothing.
-async fn begin(tx: &mut Tx<'_>, all: bool) -> Result<Option<i64>, StoreError> {
-    let update = tx.dialect().either(
-        "UPDATE account SET counting = 0 WHERE $1 OR counting IS NOT NULL RETURNING counting",
-        "UPDATE account SET counting = txid_current() WHERE $1 OR counting IS NOT NULL \
-         RETURNING counting",
-    );
-    tx.query_one(update, &values![all], |row| row.value("counting")).await
 }
 
 /// By how much the total of an account is wrong.
