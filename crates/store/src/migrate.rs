@@ -138,7 +138,7 @@ pub async fn migrate(
     let mut compared_rows = 0;
     let reading = spawn_blocking({
         let tables = Arc::clone(&tables);
-        move || source.checksums(&tables)
+        move || tables.iter().map(|table| source.checksum(table)).collect::<Result<Vec<_>, _>>()
     });
     let target_checksums = target
         .checksums(&tables, |table, rows| {

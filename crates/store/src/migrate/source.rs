@@ -118,12 +118,7 @@ impl Source {
         Ok(())
     }
 
-    /// The checksums of all tables.
-    pub(super) fn checksums(&self, tables: &[Table]) -> Result<Vec<TableChecksum>, MigrateError> {
-        tables.iter().map(|table| self.checksum(table)).collect()
-    }
-
-    fn checksum(&self, table: &Table) -> Result<TableChecksum, MigrateError> {
+    pub(super) fn checksum(&self, table: &Table) -> Result<TableChecksum, MigrateError> {
         let mut checksum = ChecksumBuilder::default();
         self.for_each_row(table, None, |row| {
             checksum.add(&row);

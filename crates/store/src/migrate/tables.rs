@@ -22,8 +22,8 @@ pub(super) type TargetSchema = BTreeMap<String, TargetTable>;
 pub(super) struct TargetTable {
     /// Its columns, in order.
     pub(super) columns: Vec<Column>,
-    /// The columns of its primary key, in order.
-    pub(super) key: Vec<String>,
+    /// The columns of its primary key, by their positions in it.
+    pub(super) key: BTreeMap<i32, String>,
     /// The tables that it refers to.
     pub(super) references: BTreeSet<String>,
     /// The column with generated row ids.
@@ -139,7 +139,7 @@ fn table(
         return Err(mismatch(format!("the table {name} of the target has no primary key")));
     }
     let mut columns = target.columns;
-    let position = |column: &Column| target.key.iter().position(|key| *key == column.name);
+    let position = |column: &Column| target.key.values().position(|key| *key == column.name);
     columns.sort_by_key(|column| position(column).unwrap_or(usize::MAX));
     let (key_len, generated_id) = (target.key.len(), target.generated_id);
     Ok(Table { name, columns, key_len, generated_id })

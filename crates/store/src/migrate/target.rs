@@ -1,10 +1,7 @@
 //! The target of a migration: a PostgreSQL database. Two extra tables mark it as incomplete and
 //! record the progress of each table; no store opens it while they exist.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    pin::pin,
-};
+use std::{collections::HashMap, pin::pin};
 
 use tokio_postgres::{Client, IsolationLevel, binary_copy::BinaryCopyInWriter, types::Type};
 
@@ -71,22 +68,18 @@ impl Target {
     /// The tables of the database.
     pub(super) async fn schema(&self) -> Result<TargetSchema, MigrateError> {
         let mut schema = TargetSchema::new();
-        let mut keys: HashMap<String, BTreeMap<i32, String>> = HashMap::new();
         for row in self.client.query(COLUMNS, &[]).await? {
             let (table, name): (String, String) = (row.try_get(0)?, row.try_get(1)?);
             // All columns to copy have built-in types.
             let ty = Type::from_oid(row.try_get(2)?).unwrap_or(Type::UNKNOWN);
-            if let Some(position) = row.try_get("key_position")? {
-                keys.entry(table.clone()).or_default().insert(position, name.clone());
-            }
             let found = schema.entry(table).or_default();
+            if let Some(position) = row.try_get("key_position")? {
+                found.key.insert(position, name.clone());
+            }
             if row.try_get("is_generated")? {
                 found.generated_id = Some(name.clone());
             }
             found.columns.push(Column { name, ty });
-        }
-        for (table, key) in keys {
-            schema.entry(table).or_default().key = key.into_values().collect();
         }
         for row in self.client.query(REFERENCES, &[]).await? {
             let table = schema.entry(row.try_get(0)?).or_default();

@@ -16,7 +16,7 @@ fn target_table(columns: &[(&str, Type)], references: &[&str]) -> TargetTable {
             .iter()
             .map(|(name, ty)| Column { name: (*name).to_owned(), ty: ty.clone() })
             .collect(),
-        key: columns.iter().take(1).map(|(name, _)| (*name).to_owned()).collect(),
+        key: columns.iter().take(1).map(|(name, _)| (1, (*name).to_owned())).collect(),
         references: references.iter().map(|it| (*it).to_owned()).collect(),
         generated_id: None,
     }
@@ -38,7 +38,7 @@ fn tables_follow_those_that_they_refer_to_and_begin_with_their_key() {
             (
                 "event",
                 TargetTable {
-                    key: vec!["id".to_owned()],
+                    key: BTreeMap::from([(1, "id".to_owned())]),
                     ..target_table(&[("note", Type::TEXT), ("id", Type::INT8)], &["event", "b"])
                 },
             ),
@@ -93,7 +93,7 @@ fn a_table_or_column_of_one_side_is_an_error() {
         refusal(source(&[("a", &[id, ("b", "BLOB")])]), vec![("a", wider)]),
         "the column b of table a is BLOB and cannot become text"
     );
-    let without_key = TargetTable { key: Vec::new(), ..both() };
+    let without_key = TargetTable { key: BTreeMap::new(), ..both() };
     assert_eq!(
         refusal(source(&[("a", &[id])]), vec![("a", without_key)]),
         "the table a of the target has no primary key"
