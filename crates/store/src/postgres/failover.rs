@@ -15,8 +15,6 @@ use super::tls::Tls;
 /// Maximum time to open a connection, over all hosts.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-const DEFAULT_PORT: u16 = 5432;
-
 /// Tries the hosts in turn, starting with the one that last worked.
 pub(super) struct FailoverConnector {
     hosts: Vec<Config>,
@@ -27,11 +25,8 @@ pub(super) struct FailoverConnector {
 
 impl FailoverConnector {
     pub(super) fn new(all: &Config, tls: &Tls) -> Self {
-        let ports = all.get_ports();
-        let port =
-            |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
         let count = all.get_hosts().len().max(all.get_hostaddrs().len());
-        let hosts = (0..count).map(|index| single_host(all, index, port(index))).collect();
+        let hosts = (0..count).map(|index| single_host(all, index)).collect();
         Self { hosts, tls: tls.clone(), first: AtomicUsize::new(0) }
     }
 
@@ -95,7 +90,7 @@ async fn resolve(host: &Config, limit: Duration) -> Vec<Option<IpAddr>> {
     let ([Host::Tcp(name)], []) = (host.get_hosts(), host.get_hostaddrs()) else {
         return vec![None];
     };
-    match timeout(limit, tokio::net::lookup_host((name.as_str(), DEFAULT_PORT))).await {
+    match timeout(limit, tokio::net::lookup_host((name.as_str(), 0))).await {
         Ok(Ok(found)) => found.map(|it| Some(it.ip())).collect(),
         // The driver reports what is wrong with the name.
         Ok(Err(_)) | Err(_) => vec![None],
@@ -104,8 +99,10 @@ async fn resolve(host: &Config, limit: Duration) -> Vec<Option<IpAddr>> {
 
 /// The configuration for one of the hosts, copied setting by setting: the driver cannot remove
 /// hosts.
-fn single_host(all: &Config, index: usize, port: u16) -> Config {
+fn single_host(all: &Config, index: usize) -> Config {
     let mut one = Config::new();
+    let ports = all.get_ports();
+    ports.get(index).or(ports.first()).map(|port| one.port(*port));
     all.get_hosts().get(index).map(|host| match host {
         Host::Tcp(name) => one.host(name),
         #[cfg(unix)]
@@ -121,8 +118,7 @@ fn single_host(all: &Config, index: usize, port: u16) -> Config {
     all.get_tcp_user_timeout().map(|time| one.tcp_user_timeout(*time));
     all.get_keepalives_interval().map(|time| one.keepalives_interval(time));
     all.get_keepalives_retries().map(|times| one.keepalives_retries(times));
-    one.port(port)
-        .keepalives(all.get_keepalives())
+    one.keepalives(all.get_keepalives())
         .keepalives_idle(all.get_keepalives_idle())
         .ssl_mode(all.get_ssl_mode())
         .ssl_negotiation(all.get_ssl_negotiation())
