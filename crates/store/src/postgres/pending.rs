@@ -1,13 +1,14 @@
 //! Requests that wait in a queue until a batch takes them.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
+use std::time::{Duration, Instant};
+
+use tokio::sync::{
+    mpsc::{self, error::TrySendError},
+    oneshot,
 };
 
-use tokio::sync::{mpsc, oneshot};
-
-use crate::StoreError;
+use super::errors::at_commit;
+use crate::{StoreError, error::unavailable};
 
 /// Maximum time in a queue, checked when the previous batch is done.
 const MAX_QUEUE_TIME: Duration = Duration::from_secs(2);
@@ -27,13 +28,9 @@ pub(super) async fn request<I, O>(
     let (reply, response) = oneshot::channel();
     match queue.try_send(Pending { input, queued_at: Instant::now(), reply }) {
         // A worker that stops without a reply may already have sent the commit.
-        Ok(()) => response
-            .await
-            .unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(Arc::new(WorkerStopped)))),
-        Err(mpsc::error::TrySendError::Full(_)) => Err(StoreError::Busy),
-        Err(mpsc::error::TrySendError::Closed(_)) => {
-            Err(StoreError::Unavailable(Arc::new(WorkerStopped)))
-        }
+        Ok(()) => response.await.unwrap_or_else(|_| Err(at_commit(worker_stopped()))),
+        Err(TrySendError::Full(_)) => Err(StoreError::Busy),
+        Err(TrySendError::Closed(_)) => Err(worker_stopped()),
     }
 }
 
@@ -68,6 +65,6 @@ pub(super) fn reply<I, O>(
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("the worker of a write queue has stopped")]
-struct WorkerStopped;
+fn worker_stopped() -> StoreError {
+    unavailable("the worker of a write queue has stopped")
+}
