@@ -41,8 +41,9 @@ pub(super) enum TlsMode {
 /// The address of a PostgreSQL database, with its connection settings.
 #[derive(Clone, Debug)]
 pub struct PostgresAddress {
-    config: Config,
-    tls_mode: TlsMode,
+    /// Settings for work without a deadline.
+    pub(super) config: Config,
+    pub(super) tls_mode: TlsMode,
 }
 
 /// Why an address is invalid.
@@ -163,10 +164,6 @@ fn percent_decode(text: &str) -> String {
 }
 
 impl PostgresAddress {
-    pub(super) fn tls_mode(&self) -> &TlsMode {
-        &self.tls_mode
-    }
-
     /// Settings for statements with a deadline, which the server enforces, too.
     ///
     /// Every statement has an index. Sequential scans are disabled, because a plan from when a
@@ -210,28 +207,39 @@ impl PostgresAddress {
         Self { config, tls_mode: self.tls_mode.clone() }
     }
 
-    /// Settings for work without a deadline.
-    pub(super) fn without_deadline(&self) -> Config {
-        self.config.clone()
-    }
-
     /// The address for display: user, hosts, ports and database, never the password.
     pub fn shown(&self) -> String {
         let config = &self.config;
         let user = config.get_user().map(|user| escaped(user) + "@").unwrap_or_default();
         let name = escaped(config.get_dbname().or(config.get_user()).unwrap_or_default());
         let ports: Vec<String> = config.get_ports().iter().map(ToString::to_string).collect();
-        if let Some(sockets) = socket_directories(config) {
+        let mut has_sockets = false;
+        let hosts = config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => {
+                has_sockets = true;
+                path.display().to_string()
+            }
+        });
+        let mut hosts: Vec<String> = hosts.collect();
+        if has_sockets {
             let port =
                 if ports.is_empty() { String::new() } else { format!("&port={}", ports.join(",")) };
-            return format!("postgres://{user}/{name}?host={}{port}", sockets.join(","));
+            return format!("postgres://{user}/{name}?host={}{port}", hosts.join(","));
         }
-        // One port applies to all hosts.
-        let port =
-            |index: usize| ports.get(index).or(ports.first()).map_or(DEFAULT_PORT, String::as_str);
-        let hosts = host_names(config).into_iter().enumerate();
-        let hosts: Vec<String> =
-            hosts.map(|(index, host)| format!("{host}:{}", port(index))).collect();
+        if hosts.is_empty() {
+            hosts = config.get_hostaddrs().iter().map(ToString::to_string).collect();
+        }
+        for (index, host) in hosts.iter_mut().enumerate() {
+            // One port applies to all hosts.
+            let port = ports.get(index).or(ports.first()).map_or(DEFAULT_PORT, String::as_str);
+            *host = if host.contains(':') {
+                format!("[{host}]:{port}")
+            } else {
+                format!("{host}:{port}")
+            };
+        }
         format!("postgres://{user}{}/{name}", hosts.join(","))
     }
 }
@@ -244,30 +252,6 @@ fn escaped(text: &str) -> String {
         it => it.to_string(),
     };
     text.chars().map(escape).collect()
-}
-
-/// The directories of the Unix sockets, if the address has any; other hosts keep their names.
-fn socket_directories(config: &Config) -> Option<Vec<String>> {
-    let is_socket = |host: &Host| !matches!(host, Host::Tcp(_));
-    let hosts = config.get_hosts();
-    hosts.iter().any(is_socket).then(|| hosts.iter().map(display_host).collect())
-}
-
-/// The hosts, or their addresses if the address has no names.
-fn host_names(config: &Config) -> Vec<String> {
-    let bracketed = |host: String| if host.contains(':') { format!("[{host}]") } else { host };
-    if config.get_hosts().is_empty() {
-        return config.get_hostaddrs().iter().map(ToString::to_string).map(bracketed).collect();
-    }
-    config.get_hosts().iter().map(display_host).map(bracketed).collect()
-}
-
-fn display_host(host: &Host) -> String {
-    match host {
-        Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
-        Host::Unix(path) => path.display().to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -362,7 +346,7 @@ mod tests {
         let options = config.get_options().unwrap();
         assert!(options.starts_with("-c work_mem=8MB -c "), "{options}");
         assert!(options.contains("-c statement_timeout=5000"), "{options}");
-        assert_eq!(address.without_deadline().get_options(), Some("-c work_mem=8MB"));
+        assert_eq!(address.config.get_options(), Some("-c work_mem=8MB"));
         let pinned =
             address.with_synchronous_commit("remote_apply").with_deadline(STATEMENT_TIMEOUT);
         let options = pinned.get_options().unwrap();

@@ -138,7 +138,7 @@ async fn last_migration(client: &(impl GenericClient + Sync)) -> Result<usize, S
 
 /// Opens a connection outside the pools, without a deadline for its statements.
 pub(super) async fn connect(address: &PostgresAddress) -> Result<Client, StoreError> {
-    let connector = FailoverConnector::new(&address.without_deadline(), &Tls::new(address)?);
+    let connector = FailoverConnector::new(&address.config, &Tls::new(address)?);
     match timeout(CONNECT_TIMEOUT, connector.connect_any()).await {
         Ok(connected) => Ok(connected.map_err(errors::at_connect)?.0),
         Err(_) => Err(unavailable("no host of the address responded in time")),

@@ -40,7 +40,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let config = config.with_safe_default_protocol_versions().map_err(failed)?;
-        let config = match address.tls_mode() {
+        let config = match &address.tls_mode {
             TlsMode::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
             TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => config
                 .dangerous()
