@@ -13,7 +13,7 @@ use super::{
     transaction::{Transaction, transact},
 };
 use crate::{
-    IndexProgress, IndexStep, StoreError, StoredTemplate,
+    IndexProgress, IndexStep, StoreError,
     encoding::{index_terms, key},
     engine::Dialect,
     error::failed,
@@ -126,22 +126,21 @@ async fn index_account(
         )
         .await?;
     let first: Option<i64> = events.first().map(|row| row.value("seq")).transpose()?;
-    let Some(last) = events.last() else {
-        // Either another instance has indexed the events, or retention has deleted them before
-        // they were indexed.
-        let is_behind = row.value::<i64>("last_seq")? > from;
-        return if is_behind {
-            begin_rebuild(connection, account).await.map(Some)
-        } else {
-            Ok(None)
-        };
-    };
-    if first != Some(from + 1) {
-        return begin_rebuild(connection, account).await.map(Some);
+    if first.is_none() && row.value::<i64>("last_seq")? <= from {
+        // Another instance has indexed the events.
+        return Ok(None);
     }
-    let to: i64 = last.value("seq")?;
-    let mut ids = HashSet::new();
+    if first != Some(from + 1) {
+        // Retention has deleted events before they were indexed: starts to index all templates of the
+        // account. Changes made meanwhile are indexed afterwards.
+        let update = "UPDATE search_progress SET scanned = 0, indexed = (SELECT last_seq FROM account \
+                      WHERE id = $1) WHERE account_id = $1";
+        connection.execute(update, &[&account_key]).await?;
+        return Ok(Some(0));
+    }
+    let (mut to, mut ids) = (from, HashSet::new());
     for row in &events {
+        to = row.value("seq")?;
         // Some events have no template.
         ids.extend(TemplateId::new(row.number("template_id")?));
     }
@@ -149,14 +148,6 @@ async fn index_account(
     let update = "UPDATE search_progress SET indexed = $2 WHERE account_id = $1";
     connection.execute(update, &[&account_key, &to]).await?;
     Ok(Some(events.len()))
-}
-
-/// Starts to index all templates of the account. Changes made meanwhile are indexed afterwards.
-async fn begin_rebuild(connection: &PgConnection, account: AccountId) -> Result<usize, StoreError> {
-    let update = "UPDATE search_progress SET scanned = 0, indexed = (SELECT last_seq FROM account \
-                  WHERE id = $1) WHERE account_id = $1";
-    connection.execute(update, &[&key(account.get())]).await?;
-    Ok(0)
 }
 
 /// Indexes the next templates of an account whose index is being rebuilt.
@@ -172,9 +163,7 @@ async fn rebuild(
             &[&key(account.get()), &from, &STEP_ROWS],
         )
         .await?;
-    let ids: Result<Vec<TemplateId>, StoreError> =
-        rows.iter().map(|row| row.template_id(0)).collect();
-    let ids = ids?;
+    let ids = rows.iter().map(|row| row.template_id(0)).collect::<Result<Vec<_>, _>>()?;
     write_entries(connection, account, &ids).await?;
     let scanned = ids.last().map(|id| key(id.get()));
     let update = "UPDATE search_progress SET scanned = $2 WHERE account_id = $1";
@@ -200,7 +189,9 @@ async fn write_entries(
         match templates::stored(row) {
             Ok(template) => {
                 found.push(key(template.id.get()));
-                vectors.push(vector(account, &template));
+                let words = index_terms(account, &template);
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                vectors.push(words.join(" "));
             }
             // One corrupt row must not keep the others from being indexed.
             Err(error) => {
@@ -215,11 +206,4 @@ async fn write_entries(
                   FROM unnest($1::int8[], $2::text[]) AS new (id, words) \
                   ON CONFLICT (template_id) DO UPDATE SET words = excluded.words";
     connection.execute(insert, &[&found, &vectors]).await.map(drop)
-}
-
-/// The `tsvector` of a template.
-fn vector(account: AccountId, template: &StoredTemplate) -> String {
-    let words: Vec<String> =
-        index_terms(account, template).iter().map(|word| quoted(word)).collect();
-    words.join(" ")
 }
