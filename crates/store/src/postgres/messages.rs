@@ -17,6 +17,7 @@ use crate::{
     NewMessage, StoreError, StoredMessage,
     emulator::{MessageCounter, sent, stored_callback_data},
     encoding::{key, millis},
+    engine::EngineTx as _,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -75,7 +76,7 @@ async fn add(transaction: &mut Transaction, new: &[&NewMessage]) -> Result<Outco
         })));
     }
     if counters.is_empty() {
-        transaction.set_rollback_only();
+        transaction.undo();
         return Ok(outcomes);
     }
     insert(transaction.connection(), &added).await?;

@@ -48,7 +48,17 @@ pub(super) async fn transact<I: Sync, T>(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let mut open = Transaction::unbegun(pools).await?;
+        // It begins with its first statement.
+        let mut open = Transaction {
+            connection: Some(pools.fast.get().await?),
+            pools: Arc::clone(pools),
+            has_begun: false,
+            accounts: HashMap::new(),
+            read_ahead: Vec::new(),
+            deferred: Vec::new(),
+            audit: PendingEntries::default(),
+            is_rollback_only: false,
+        };
         let committed = match work(input, &mut open).await {
             Ok(done) => open.commit().await.map(|()| done),
             Err(error) => {
@@ -95,20 +105,6 @@ struct ReadAhead {
 }
 
 impl Transaction {
-    /// A transaction that begins with its first statement.
-    pub(super) async fn unbegun(pools: &Arc<PgPools>) -> Result<Self, StoreError> {
-        Ok(Self {
-            connection: Some(pools.fast.get().await?),
-            pools: Arc::clone(pools),
-            has_begun: false,
-            accounts: HashMap::new(),
-            read_ahead: Vec::new(),
-            deferred: Vec::new(),
-            audit: PendingEntries::default(),
-            is_rollback_only: false,
-        })
-    }
-
     /// Begins the transaction and runs its first statements, in one round trip; returns the rows of
     /// each statement, or the error of the first that failed. The outer error is that of the `BEGIN`. The
     /// statements must not write: if the `BEGIN` failed, they would run outside a transaction.
@@ -161,12 +157,6 @@ impl Transaction {
     pub(super) fn connection(&self) -> &PgConnection {
         debug_assert!(self.has_begun, "a statement would run outside of the transaction");
         self.open()
-    }
-
-    /// Makes the commit roll back: for work that returns a refusal after it changed something, or
-    /// that changed nothing and need not wait for a sync.
-    pub(super) fn set_rollback_only(&mut self) {
-        self.is_rollback_only = true;
     }
 
     /// Commits durably, unless the transaction is rollback-only. After an error, either everything is
@@ -308,8 +298,9 @@ impl EngineTx for Transaction {
         Ok(id)
     }
 
+    /// Makes the commit roll back: also for work that changed nothing and need not wait for a sync.
     fn undo(&mut self) {
-        self.set_rollback_only();
+        self.is_rollback_only = true;
     }
 
     /// A transaction locks its accounts in the order of their ids. A deleted one is locked, too: its
