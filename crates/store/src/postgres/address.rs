@@ -24,18 +24,14 @@ pub(super) const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long creates wait for an account or a name that another transaction has locked.
 const CREATE_LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How connections use TLS.
+/// Which server connections with TLS accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TlsMode {
-    /// Without TLS.
-    Disable,
-    /// Encrypted if the server supports it; the server is not authenticated.
-    Prefer,
-    /// Encrypted; the server is not authenticated.
-    Require,
-    /// Encrypted, and the server has a certificate for its host name, issued by an authority that
-    /// the system trusts or by the one in this file.
-    VerifyFull(Option<PathBuf>),
+pub(super) enum Verification {
+    /// Any: the server is not authenticated.
+    None,
+    /// One with a certificate for its host name, issued by an authority that the system trusts or by
+    /// the one in this file.
+    Full(Option<PathBuf>),
 }
 
 /// The address of a PostgreSQL database, with its connection settings.
@@ -43,7 +39,7 @@ pub(super) enum TlsMode {
 pub struct PostgresAddress {
     /// Settings for work without a deadline.
     pub(super) config: Config,
-    pub(super) tls_mode: TlsMode,
+    pub(super) verification: Verification,
 }
 
 /// Why an address is invalid.
@@ -107,11 +103,11 @@ impl FromStr for PostgresAddress {
                 _ => rest.push(pair),
             }
         }
-        let tls_mode = match mode.unwrap_or("prefer") {
-            "disable" => TlsMode::Disable,
-            "prefer" => TlsMode::Prefer,
-            "require" => TlsMode::Require,
-            "verify-full" => TlsMode::VerifyFull(root.take()),
+        let (ssl_mode, verification) = match mode.unwrap_or("prefer") {
+            "disable" => (SslMode::Disable, Verification::None),
+            "prefer" => (SslMode::Prefer, Verification::None),
+            "require" => (SslMode::Require, Verification::None),
+            "verify-full" => (SslMode::Require, Verification::Full(root.take())),
             other => return Err(AddressError::SslMode(other.to_owned())),
         };
         if root.is_some() {
@@ -121,11 +117,7 @@ impl FromStr for PostgresAddress {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(AddressError::NoHost);
         }
-        config.ssl_mode(match tls_mode {
-            TlsMode::Disable => SslMode::Disable,
-            TlsMode::Prefer => SslMode::Prefer,
-            TlsMode::Require | TlsMode::VerifyFull(_) => SslMode::Require,
-        });
+        config.ssl_mode(ssl_mode);
         if config.get_application_name().is_none() {
             config.application_name("galley");
         }
@@ -146,7 +138,7 @@ impl FromStr for PostgresAddress {
             config.tcp_user_timeout(Duration::from_secs(10));
         }
         config.load_balance_hosts(LoadBalanceHosts::Disable);
-        Ok(Self { config, tls_mode })
+        Ok(Self { config, verification })
     }
 }
 
@@ -204,7 +196,7 @@ impl PostgresAddress {
         let given = config.get_options().unwrap_or_default();
         let options = format!("{before} {given} {after}");
         config.options(options.trim());
-        Self { config, tls_mode: self.tls_mode.clone() }
+        Self { config, verification: self.verification.clone() }
     }
 
     /// The address for display: user, hosts, ports and database, never the password.
@@ -264,16 +256,16 @@ mod tests {
 
     #[test]
     fn every_tls_mode_is_parsed() {
-        let root = TlsMode::VerifyFull(Some(PathBuf::from("/etc/my ca.pem")));
-        for (query, tls_mode, mode) in [
-            ("", TlsMode::Prefer, SslMode::Prefer),
-            ("?sslmode=disable", TlsMode::Disable, SslMode::Disable),
-            ("?sslmode=require&application_name=x", TlsMode::Require, SslMode::Require),
-            ("?sslmode=verify-full", TlsMode::VerifyFull(None), SslMode::Require),
+        let root = Verification::Full(Some(PathBuf::from("/etc/my ca.pem")));
+        for (query, verification, mode) in [
+            ("", Verification::None, SslMode::Prefer),
+            ("?sslmode=disable", Verification::None, SslMode::Disable),
+            ("?sslmode=require&application_name=x", Verification::None, SslMode::Require),
+            ("?sslmode=verify-full", Verification::Full(None), SslMode::Require),
             ("?sslrootcert=/etc/my%20ca.pem&sslmode=verify-full", root, SslMode::Require),
         ] {
             let address = parse(&format!("postgres://u:p@a.example/db{query}")).unwrap();
-            assert_eq!(address.tls_mode, tls_mode, "{query}");
+            assert_eq!(address.verification, verification, "{query}");
             assert_eq!(address.config.get_ssl_mode(), mode, "{query}");
         }
     }

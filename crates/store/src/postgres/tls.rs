@@ -25,7 +25,7 @@ use tokio_postgres::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::address::{PostgresAddress, TlsMode};
+use super::address::{PostgresAddress, Verification};
 use crate::{StoreError, error::failed};
 
 /// Opens TLS connections to the database.
@@ -40,9 +40,9 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let config = config.with_safe_default_protocol_versions().map_err(failed)?;
-        let config = match &address.tls_mode {
-            TlsMode::VerifyFull(root) => config.with_root_certificates(roots(root.as_deref())?),
-            TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => config
+        let config = match &address.verification {
+            Verification::Full(root) => config.with_root_certificates(roots(root.as_deref())?),
+            Verification::None => config
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider))),
         };
