@@ -63,10 +63,6 @@ impl Table {
         joined(&self.columns[..self.key_len])
     }
 
-    pub(super) fn types(&self) -> Vec<Type> {
-        self.columns.iter().map(|column| column.ty.clone()).collect()
-    }
-
     /// The key of a row, for error messages.
     pub(super) fn display_key(&self, values: &[Value<'_>]) -> String {
         let key = self.columns[..self.key_len].iter().zip(values);

@@ -177,7 +177,8 @@ impl Target {
             return Err(MigrateError::Concurrent);
         }
         let copy = format!("COPY {} ({}) FROM STDIN BINARY", table.name, table.column_list());
-        let mut writer = pin!(BinaryCopyInWriter::new(open.copy_in(&copy).await?, &table.types()));
+        let types: Vec<Type> = table.columns.iter().map(|column| column.ty.clone()).collect();
+        let mut writer = pin!(BinaryCopyInWriter::new(open.copy_in(&copy).await?, &types));
         for row in batch {
             writer.as_mut().write_raw(row).await?;
         }
