@@ -44,7 +44,10 @@ pub(super) async fn delete_expired(
         }
     }
     let mut in_use = Vec::new();
-    for account in engine::fetch(engine, accounts_with_expired(since)).await? {
+    let find = "SELECT a.id FROM account a WHERE (SELECT e.at FROM event e WHERE \
+                e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
+    let with_expired = Read::new(ReadPath::Scan, find, values![since], |row| row.account_id("id"));
+    for account in engine::fetch(engine, with_expired).await? {
         let expired = ExpiredEvents { account, since, waits: false };
         match expired.delete(engine).await? {
             Some(0) => {}
@@ -78,13 +81,6 @@ async fn delete_orphans(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     let finish = "DELETE FROM former_webhook WHERE id = $1 AND \
                   NOT EXISTS (SELECT 1 FROM delivery WHERE webhook_id = $1)";
     Ok(deleted + tx.execute(finish, &values![webhook]).await?)
-}
-
-/// Accounts whose oldest event has expired.
-fn accounts_with_expired(since: Timestamp) -> Read<AccountId> {
-    let statement = "SELECT a.id FROM account a WHERE (SELECT e.at FROM event e WHERE \
-                     e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
-    Read::new(ReadPath::Scan, statement, values![since], |row| row.account_id("id"))
 }
 
 impl ExpiredEvents {
