@@ -1,13 +1,11 @@
 //! Parses `postgres://` addresses, including the TLS settings that the driver does not support.
 
-use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use tokio_postgres::{
     Config,
     config::{Host, LoadBalanceHosts, SslMode, TargetSessionAttrs},
 };
-
-use crate::StoreError;
 
 /// The port of an address that names none.
 const DEFAULT_PORT: &str = "5432";
@@ -74,12 +72,6 @@ impl From<tokio_postgres::Error> for AddressError {
     fn from(error: tokio_postgres::Error) -> Self {
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         Self::Other(cause.unwrap_or_else(|| error.to_string()))
-    }
-}
-
-impl From<AddressError> for StoreError {
-    fn from(error: AddressError) -> Self {
-        Self::Failed(Arc::new(error))
     }
 }
 

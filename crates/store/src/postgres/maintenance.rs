@@ -88,8 +88,7 @@ pub(super) async fn check_integrity(
                     current_setting('fsync') AS fsync, \
                     current_setting('data_checksums') AS page_checksums, \
                     current_setting('synchronous_standby_names') AS standbys";
-    let rows = client.query(settings, &[]).await?;
-    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let row = client.query_one(settings, &[]).await?;
     let synchronous: String = row.value("synchronous")?;
     let fsync: String = row.value("fsync")?;
     let standbys: String = row.value("standbys")?;
@@ -107,8 +106,7 @@ pub(super) async fn check_integrity(
         return Ok(findings);
     }
     for check in checks {
-        let rows = client.query(&check.statement, &[]).await?;
-        let count = rows.first().map_or(Ok(0), |row| row.number(0))?;
+        let count = client.query_one(&check.statement, &[]).await?.number(0)?;
         findings.push((check.finding)(count));
     }
     Ok(findings)

@@ -166,13 +166,11 @@ impl Transaction {
             self.roll_back().await;
             return Ok(());
         }
-        let (mut newest, mut updates) = (Vec::new(), Vec::new());
+        let mut newest = Vec::new();
         for (account, locked) in &self.accounts {
-            updates.extend(locked.changes(*account));
+            let update = locked.changes(*account).map(|it| (AccountState::UPDATE, it.into()));
+            self.deferred.extend(update);
             newest.extend(locked.new_event().map(|event| (*account, event)));
-        }
-        for values in updates {
-            self.deferred.push((AccountState::UPDATE, values.into()));
         }
         self.deferred.extend(std::mem::take(&mut self.audit).into_writes());
         if !self.has_begun {
