@@ -27,7 +27,7 @@ use super::{
     create_queue::{PendingCreate, Queue},
     errors,
     ids::{IdGenerator, ids_exhausted},
-    pool::{CopySink, PgConnection, Values},
+    pool::{CopySink, PgConnection, PgPools, Values},
 };
 use crate::{
     CreateOutcome, IdempotencyRecord, MAX_CREATES_PER_HOUR, StoreError, TraceContext,
@@ -43,9 +43,6 @@ use crate::{
 
 /// The outcome of each create.
 pub(super) type Outcomes = Vec<Result<CreateOutcome, StoreError>>;
-
-/// The outcomes, and the newest event of each account that has new ones.
-pub(super) type BatchResult = (Outcomes, Vec<(AccountId, u64)>);
 
 /// A batch whose accounts are locked.
 pub(super) struct Batch<'b> {
@@ -74,11 +71,11 @@ impl Batch<'_> {
     /// them. That gives fewer and larger batches.
     pub(super) async fn run(
         connection: &PgConnection,
-        ids: &IdGenerator,
+        pools: &PgPools,
         pending: &mut Vec<PendingCreate>,
         queue: &mut Queue,
         precheck: Precheck,
-    ) -> Result<BatchResult, StoreError> {
+    ) -> Result<Outcomes, StoreError> {
         let (accounts, existing, copy) = begin(connection, pending, precheck).await?;
         if precheck == Precheck::Optimistic {
             queue.fill(pending, |late| {
@@ -89,7 +86,7 @@ impl Batch<'_> {
         }
         let (outcomes, created) = (vec![None; pending.len()], Vec::with_capacity(pending.len()));
         let mut batch = Batch { connection, pending, accounts, outcomes, created };
-        batch.decide(ids, existing, precheck)?;
+        batch.decide(&pools.ids, existing, precheck)?;
         let (templates, copy) = tokio::join!(
             biased;
             batch.copy_templates(copy),
@@ -106,9 +103,9 @@ impl Batch<'_> {
         }
         let newest =
             |(id, account): (&AccountId, &BatchAccount)| Some((*id, account.state.new_event()?));
-        let newest = batch.accounts.iter().filter_map(newest).collect();
-        let outcomes = batch.outcomes.into_iter().map(|it| it.ok_or_else(no_account)).collect();
-        Ok((outcomes, newest))
+        let newest: Vec<_> = batch.accounts.iter().filter_map(newest).collect();
+        pools.event_notifier.notify(&newest);
+        Ok(batch.outcomes.into_iter().map(|it| it.ok_or_else(no_account)).collect())
     }
 
     /// Decides the outcome of each create: a refusal, a replay of an earlier response, or a new id.

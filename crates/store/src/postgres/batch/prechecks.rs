@@ -120,8 +120,11 @@ pub(super) async fn begin(
     let (owners, quotas) = (owners?, quotas?);
     let existing = ExistingState::decode(&owners, &records?, &groups?, first)?;
     for row in &quotas {
-        if let Some(account) = accounts.get_mut(&row.account_id("id")?) {
-            account.quota = remaining_quota(row)?;
+        if let Some(account) = accounts.get_mut(&row.account_id("id")?)
+            && let Some(limits) = row.account_limits()?
+        {
+            let (creates, templates) = (row.value("this_hour")?, row.value("templates")?);
+            account.quota = Some(RemainingQuota::new(limits, creates, templates));
         }
     }
     Ok((accounts, existing, copy?))
@@ -143,12 +146,6 @@ fn account_locked(error: StoreError) -> StoreError {
 /// Whether a batch failed because one of its accounts is locked.
 pub(in crate::postgres) fn is_account_locked(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(cause) if cause.downcast_ref::<AccountLocked>().is_some())
-}
-
-/// Decodes a row of the quotas; `None` if the account has no limits.
-fn remaining_quota(row: &Row) -> Result<Option<RemainingQuota>, StoreError> {
-    let Some(limits) = row.account_limits()? else { return Ok(None) };
-    Ok(Some(RemainingQuota::new(limits, row.value("this_hour")?, row.value("templates")?)))
 }
 
 async fn rows_if(

@@ -12,7 +12,7 @@ use super::{PendingCreate, Queue};
 use crate::{
     StoreError,
     postgres::{
-        batch::{self, Batch, BatchResult, Outcomes, Precheck},
+        batch::{self, Batch, Outcomes, Precheck},
         errors,
         pending::{self, drop_expired},
         pool::{PgConnection, PgPools, is_worth_retrying},
@@ -114,9 +114,8 @@ impl CreateWorker {
             self.connection.take_if(|it| it.is_unusable());
             let is_reused = self.connection.is_some();
             match self.run_once(batch, precheck).await {
-                Ok((outcomes, newest)) => {
+                Ok(outcomes) => {
                     self.pools.commit_counters.record_batch(batch.len());
-                    self.pools.event_notifier.notify(&newest);
                     return Ok(outcomes);
                 }
                 Err(error) if attempts < MAX_ATTEMPTS && batch::needs_full_precheck(&error) => {
@@ -138,14 +137,14 @@ impl CreateWorker {
         &mut self,
         batch: &mut Vec<PendingCreate>,
         precheck: Precheck,
-    ) -> Result<BatchResult, StoreError> {
+    ) -> Result<Outcomes, StoreError> {
         let connection = if let Some(connection) = self.connection.take() {
             connection
         } else {
             batch::connect(&self.pools).await?
         };
         let Self { pools, queue, .. } = self;
-        let done = Batch::run(&connection, &pools.ids, batch, queue, precheck).await;
+        let done = Batch::run(&connection, pools, batch, queue, precheck).await;
         self.full_prechecks_left = match &done {
             Err(error) if batch::needs_full_precheck(error) => FULL_PRECHECK_BATCHES,
             Ok(_) => self.full_prechecks_left.saturating_sub(1),
