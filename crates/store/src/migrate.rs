@@ -169,8 +169,6 @@ async fn copy(
 ) -> Result<Source, MigrateError> {
     let mut rows = target.rows();
     for (index, table) in tables.iter().enumerate() {
-        let phase = MigrationPhase::Copying;
-        let mut report_rows = |rows| report(Progress { phase, table: &table.name, rows, total });
         let after = target.last_key(table)?;
         let (send, mut batches) = mpsc::channel(READ_AHEAD_BATCHES);
         let read_tables = Arc::clone(tables);
@@ -182,7 +180,8 @@ async fn copy(
         while let Some(batch) = batches.recv().await {
             target.append(table, &batch).await?;
             rows += batch.len() as u64;
-            report_rows(rows);
+            let phase = MigrationPhase::Copying;
+            report(Progress { phase, table: &table.name, rows, total });
         }
         let read;
         (source, read) = reading.await.map_err(task_failed)?;

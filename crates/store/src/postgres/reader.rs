@@ -96,7 +96,13 @@ async fn run_queue(pools: Arc<PgPools>, mut queue: mpsc::Receiver<PendingRead>) 
         }
         for PendingRead { account, id, reply } in batch.drain(..) {
             let response = match &read {
-                Ok(found) => response(found.get(&id), account),
+                Ok(found) => match found.get(&id) {
+                    Some(Ok((owner, template))) if *owner == account => {
+                        Ok(Some(Arc::clone(template)))
+                    }
+                    Some(Ok(_)) | None => Ok(None),
+                    Some(Err(error)) => Err(error.clone()),
+                },
                 Err(error) => Err(error.clone()),
             };
             let _ = reply.send(response);
@@ -113,12 +119,4 @@ fn decode_rows(rows: &[Row]) -> Result<HashMap<TemplateId, DecodedRow>, StoreErr
         Ok((row.template_id("id")?, read()))
     };
     rows.iter().map(one).collect()
-}
-
-fn response(row: Option<&DecodedRow>, account: AccountId) -> Result<MaybeTemplate, StoreError> {
-    match row {
-        None => Ok(None),
-        Some(Ok((owner, template))) => Ok((*owner == account).then(|| Arc::clone(template))),
-        Some(Err(error)) => Err(error.clone()),
-    }
 }
