@@ -28,16 +28,15 @@ mod transaction;
 use std::{sync::Arc, time::Duration};
 
 use galley_domain::id::AccountId;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 pub use self::address::{AddressError, PostgresAddress};
 use self::{
-    create_queue::CreateQueue,
+    create_queue::PendingCreate,
     maintenance::Readiness,
     messages::PendingMessage,
     pool::{ACQUIRE_TIMEOUT, PgConnection, PgPools},
     reader::TemplateReader,
-    search_indexer::SearchIndexer,
 };
 use crate::{ReadKind, SchemaPolicy, StoreError, read_slots::ReadSlots};
 
@@ -69,11 +68,13 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     address: PostgresAddress,
     pools: Arc<PgPools>,
-    create_queue: CreateQueue,
+    create_queue: mpsc::Sender<PendingCreate>,
     message_queue: mpsc::Sender<PendingMessage>,
     reader: TemplateReader,
     readiness: Readiness,
-    search_indexer: SearchIndexer,
+    /// Accounts are indexed for searches that wait one at a time: the connections are needed for
+    /// changes.
+    index_permit: Arc<Semaphore>,
     read_slots: ReadSlots,
 }
 
@@ -86,11 +87,10 @@ impl PostgresStore {
         let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
         let pinned = address.with_synchronous_commit(&synchronous_commit);
         let pools = Arc::new(PgPools::new(&pinned, options)?);
-        let create_queue = CreateQueue::start(&pools, options.queue_capacity)?;
+        let create_queue = create_queue::start(&pools, options.queue_capacity)?;
         let message_queue = messages::start(&pools, options.queue_capacity);
         let reader = TemplateReader::start(&pools);
         let readiness = Readiness::default();
-        let search_indexer = SearchIndexer::new(&pools);
         let address = address.clone();
         Ok(Self {
             address,
@@ -99,7 +99,7 @@ impl PostgresStore {
             message_queue,
             reader,
             readiness,
-            search_indexer,
+            index_permit: Arc::new(Semaphore::new(1)),
             read_slots: ReadSlots::for_connections(options.connections),
         })
     }

@@ -14,47 +14,37 @@ use super::{
     pool::PgPools,
 };
 use crate::{
-    CreateOutcome, NewTemplate, StoreError, creates::Create, encoding::LookupKeys, engine,
-    error::failed,
+    CreateOutcome, NewTemplate, StoreError, creates::Create, encoding::LookupKeys,
+    engine::CreateQueue, error::failed,
 };
-
-/// The sending end of the create queue.
-pub(super) struct CreateQueue {
-    sender: mpsc::Sender<PendingCreate>,
-}
 
 /// A queued create.
 pub(super) type PendingCreate = Pending<Create, CreateOutcome>;
 
-impl CreateQueue {
-    /// Starts the create worker on a thread of its own.
-    pub(super) fn start(pools: &Arc<PgPools>, capacity: usize) -> Result<Self, StoreError> {
-        let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let runtime =
-            runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let queue = Queue { receiver, next: None, last_batch_len: 0 };
-        let worker = CreateWorker::new(Arc::clone(pools), queue);
-        let run = move || runtime.block_on(worker.run());
-        let thread = std::thread::Builder::new().name("galley-creator".into());
-        thread.spawn(run).map_err(failed)?;
-        Ok(Self { sender })
-    }
-
-    /// How many creates are queued, and how many can be.
-    pub(super) fn depth(&self) -> (usize, usize) {
-        let capacity = self.sender.max_capacity();
-        (capacity - self.sender.capacity(), capacity)
-    }
+/// Starts the create worker on a thread of its own.
+pub(super) fn start(
+    pools: &Arc<PgPools>,
+    capacity: usize,
+) -> Result<mpsc::Sender<PendingCreate>, StoreError> {
+    let (sender, receiver) = mpsc::channel(capacity.max(1));
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let queue = Queue { receiver, next: None, last_batch_len: 0 };
+    let worker = CreateWorker::new(Arc::clone(pools), queue);
+    let run = move || runtime.block_on(worker.run());
+    let thread = std::thread::Builder::new().name("galley-creator".into());
+    thread.spawn(run).map_err(failed)?;
+    Ok(sender)
 }
 
+/// The sending end of the queue.
 #[async_trait]
-impl engine::CreateQueue for CreateQueue {
+impl CreateQueue for mpsc::Sender<PendingCreate> {
     async fn create(
         &self,
         new: NewTemplate,
         keys: LookupKeys,
     ) -> Result<CreateOutcome, StoreError> {
-        pending::request(&self.sender, Create { new, keys }).await
+        pending::request(self, Create { new, keys }).await
     }
 }
 

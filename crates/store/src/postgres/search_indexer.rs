@@ -1,22 +1,20 @@
 //! Keeps the search index up to date with the events. Any instance can update the index of an
 //! account; a lock keeps it to one at a time.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
 use galley_domain::id::{AccountId, TemplateId};
-use tokio::sync::Semaphore;
 
 use super::{
     index_state,
-    pool::{PgConnection, PgPools, Values},
+    pool::{PgConnection, Values},
     search::quoted,
-    transaction::{Transaction, transact},
+    transaction::Transaction,
 };
 use crate::{
     IndexProgress, IndexStep, StoreError,
     encoding::{index_terms, key},
     engine::Dialect,
-    error::failed,
     stored_row::StoredRow as _,
     templates,
 };
@@ -26,37 +24,6 @@ const STEP_ROWS: i64 = 256;
 
 /// Number of candidate accounts that one step selects.
 const CANDIDATE_ACCOUNTS: i64 = 16;
-
-/// Indexes accounts for searches that wait, one at a time: the connections are needed for changes.
-pub(super) struct SearchIndexer {
-    pools: Arc<PgPools>,
-    permit: Arc<Semaphore>,
-}
-
-impl SearchIndexer {
-    pub(super) fn new(pools: &Arc<PgPools>) -> Self {
-        Self { pools: Arc::clone(pools), permit: Arc::new(Semaphore::new(1)) }
-    }
-
-    /// One step for one account, unless its events up to `newest` are indexed. A step that has begun
-    /// is completed, even if the caller is cancelled.
-    pub(super) async fn catch_up(
-        &self,
-        account: AccountId,
-        newest: u64,
-    ) -> Result<IndexStep, StoreError> {
-        let permit = Arc::clone(&self.permit).acquire_owned().await;
-        let pools = Arc::clone(&self.pools);
-        let step = tokio::spawn(async move {
-            let _permit = permit;
-            transact(&pools, &(account, newest), |&(account, newest), open| {
-                Box::pin(catch_up(open, account, newest))
-            })
-            .await
-        });
-        step.await.map_err(failed)?
-    }
-}
 
 /// Indexes new events of one account, or continues to rebuild the index of one.
 pub(super) async fn update_index(
@@ -81,7 +48,8 @@ pub(super) async fn update_index(
     Ok(IndexProgress { processed: 0, has_more: false })
 }
 
-async fn catch_up(
+/// One step for one account, unless its events up to `newest` are indexed.
+pub(super) async fn catch_up(
     transaction: &mut Transaction,
     account: AccountId,
     newest: u64,

@@ -53,11 +53,11 @@ impl Engine for PostgresStore {
     }
 
     fn activity(&self) -> StoreActivity {
-        let (queued_writes, max_queued_writes) = self.create_queue.depth();
+        let max_queued_writes = self.create_queue.max_capacity();
         let mut pools = self.read_slots.activity();
         pools.extend(self.pools.activity());
         StoreActivity {
-            queued_writes,
+            queued_writes: max_queued_writes - self.create_queue.capacity(),
             max_queued_writes,
             batch_sizes: self.pools.commit_counters.batch_sizes.snapshot(),
             commit_micros: self.pools.commit_counters.commit_micros.snapshot(),
@@ -166,7 +166,17 @@ impl Engine for PostgresStore {
         account: AccountId,
         newest: u64,
     ) -> Result<IndexStep, StoreError> {
-        self.search_indexer.catch_up(account, newest).await
+        let permit = Arc::clone(&self.index_permit).acquire_owned().await;
+        let pools = Arc::clone(&self.pools);
+        // A step that has begun is completed, even if the caller is cancelled.
+        let step = tokio::spawn(async move {
+            let _permit = permit;
+            transact(&pools, &(account, newest), |&(account, newest), open| {
+                Box::pin(search_indexer::catch_up(open, account, newest))
+            })
+            .await
+        });
+        step.await.map_err(failed)?
     }
 
     async fn template(
