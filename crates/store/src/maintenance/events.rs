@@ -1,6 +1,6 @@
 //! Deletes expired events with their deliveries, and the templates whose deletion has expired.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use galley_domain::{
     id::AccountId, template::lifecycle::EventType, webhook::delivery::DeliveryStatus,
@@ -43,22 +43,18 @@ pub(super) async fn delete_expired(
             return Ok(orphans);
         }
     }
-    let mut in_use = Vec::new();
     let find = "SELECT a.id FROM account a WHERE (SELECT e.at FROM event e WHERE \
                 e.account_id = a.id ORDER BY e.seq LIMIT 1) < $1 ORDER BY a.id";
-    let with_expired = Read::new(ReadPath::Scan, find, values![since], |row| row.account_id("id"));
-    for account in engine::fetch(engine, with_expired).await? {
-        let expired = ExpiredEvents { account, since, waits: false };
+    let find = Read::new(ReadPath::Scan, find, values![since], move |row| {
+        Ok(ExpiredEvents { account: row.account_id("id")?, since, waits: false })
+    });
+    let mut accounts = VecDeque::from(engine::fetch(engine, find).await?);
+    while let Some(expired) = accounts.pop_front() {
         match expired.delete(engine).await? {
-            Some(0) => {}
-            Some(count) => return Ok(count),
-            None => in_use.push(ExpiredEvents { waits: true, ..expired }),
-        }
-    }
-    // Nothing else is left to do: wait for the accounts with locked endpoints.
-    for expired in in_use {
-        if let Some(count @ 1..) = expired.delete(engine).await? {
-            return Ok(count);
+            Some(count @ 1..) => return Ok(count),
+            // When nothing else is left to do, waits for the accounts with locked endpoints.
+            None if !expired.waits => accounts.push_back(ExpiredEvents { waits: true, ..expired }),
+            Some(0) | None => {}
         }
     }
     Ok(0)
