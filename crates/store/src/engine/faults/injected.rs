@@ -39,15 +39,8 @@ pub struct Faults {
     planted: Mutex<Option<PlantedError>>,
 }
 
-/// A call that hangs.
+/// A call that hangs, and is counted until it is dropped.
 struct HangingCall<'f>(&'f Faults);
-
-impl<'f> HangingCall<'f> {
-    fn begin(faults: &'f Faults) -> Self {
-        faults.hanging.send_modify(|count| *count += 1);
-        Self(faults)
-    }
-}
 
 impl Drop for HangingCall<'_> {
     fn drop(&mut self) {
@@ -119,7 +112,8 @@ impl Faults {
             None | Some(Fault::Held | Fault::FailsAtCommit(_)) => {}
             Some(Fault::Fails(error)) => return Err(error()),
             Some(Fault::Hangs) => {
-                let _hanging = HangingCall::begin(self);
+                self.hanging.send_modify(|count| *count += 1);
+                let _hanging = HangingCall(self);
                 pending::<()>().await;
             }
             Some(Fault::Panics) => panic!("a fault was injected into {method}"),
