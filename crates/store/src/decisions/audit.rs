@@ -10,6 +10,7 @@ use crate::{
     AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
     MAX_DAILY_CHANGES, NewAccount, NewCredential, Quota, StoreError, Webhook,
     encoding::origin,
+    schema_policy::Migrations,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -121,9 +122,9 @@ pub(crate) fn limits_shown(limits: Option<AccountLimits>) -> Value {
     json!({"templates": limits.map(|it| it.templates)})
 }
 
-/// The details of a migration of the schema.
-pub(crate) fn migration(from: usize, to: usize) -> String {
-    json!({"from": from, "to": to}).to_string()
+/// The details of a migration of the schema from this version.
+pub(crate) fn migration(migrations: &Migrations, from: usize) -> String {
+    json!({"from": from, "to": migrations.latest()}).to_string()
 }
 
 fn new_credential(new: &NewCredential) -> Value {

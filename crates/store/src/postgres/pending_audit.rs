@@ -9,6 +9,7 @@ use crate::{
     decisions::audit::{AuditedChange, migration},
     encoding::{actor_key, key, millis},
     engine::values,
+    schema_policy::Migrations,
 };
 
 /// The advisory lock of a transaction that appends: "GALLEYAU".
@@ -59,14 +60,14 @@ impl PendingEntries {
 /// Appends the entry of a migration of the schema, at the time of the database.
 pub(super) async fn append_migration(
     client: &(impl GenericClient + Sync),
+    migrations: &Migrations,
     from: usize,
-    to: usize,
 ) -> Result<(), StoreError> {
     client.execute(LOCK, &[&LOCK_KEY]).await?;
     let append = "INSERT INTO audit (seq, at, actor, kind, subject, details) \
                   SELECT coalesce(max(seq), 0) + 1, (extract(epoch FROM now()) * 1000)::int8, $1, \
                   $2, '', $3 FROM audit";
-    let (kind, details) = (AuditKind::StoreMigrated.as_str(), migration(from, to));
+    let (kind, details) = (AuditKind::StoreMigrated.as_str(), migration(migrations, from));
     client.execute(append, &[&actor_key(Actor::Service), &kind, &details]).await?;
     Ok(())
 }

@@ -115,7 +115,7 @@ async fn migrate(
         open.execute("INSERT INTO galley_schema VALUES ($1, now())", &[&number]).await?;
     }
     if found > 0 {
-        pending_audit::append_migration(&open, found, migrations.latest()).await?;
+        pending_audit::append_migration(&open, migrations, found).await?;
     }
     open.commit().await?;
     Ok(())

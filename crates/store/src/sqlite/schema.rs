@@ -80,7 +80,7 @@ pub(super) fn migrate(
                 params![
                     actor_key(Actor::Service),
                     AuditKind::StoreMigrated.as_str(),
-                    migration(found, known)
+                    migration(migrations, found)
                 ],
             )?;
             tracing::info!(from = found, to = known, "schema migrated");
