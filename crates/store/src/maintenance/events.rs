@@ -212,7 +212,9 @@ async fn purge_templates(
     let find = "SELECT version, octet_length(content) + CAST($2 AS BIGINT) AS bytes \
                 FROM former_version WHERE template_id = $1 ORDER BY version LIMIT $3";
     let values = values![template, VERSION_OVERHEAD_BYTES, OldestVersions::MAX];
-    let version = |row: &Row<'_>| Ok((row.value("version")?, row.value("bytes")?));
+    let version = |row: &Row<'_>| {
+        Ok(OldestVersions { last: row.value("version")?, bytes: row.value("bytes")? })
+    };
     let oldest = OldestVersions::choose(&tx.query(find, &values, version).await?);
     let Some(oldest) = oldest else { return Ok(0) };
     tx.account(account)?.stored_bytes.add(-oldest.bytes);

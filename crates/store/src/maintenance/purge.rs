@@ -82,8 +82,8 @@ impl PurgePlan {
     }
 }
 
-/// The oldest former versions of a template, as many as one transaction deletes.
-#[derive(Debug, PartialEq, Eq)]
+/// The oldest former versions of a template: one, or as many as one transaction deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OldestVersions {
     /// The number of the last of them.
     pub(super) last: i64,
@@ -95,15 +95,16 @@ impl OldestVersions {
     /// How many versions to read.
     pub(super) const MAX: i64 = MAX_PURGE_VERSIONS.cast_signed();
 
-    /// Chooses among versions with their quota bytes, oldest first. `None` if there are none.
-    pub(super) fn choose(versions: &[(i64, i64)]) -> Option<Self> {
-        let (&(last, bytes), others) = versions.split_first()?;
-        let mut chosen = Self { last, bytes };
-        for &(version, bytes) in others {
-            if chosen.bytes + bytes > MAX_PURGE_BYTES {
+    /// Chooses among single versions, oldest first. `None` if there are none.
+    pub(super) fn choose(versions: &[Self]) -> Option<Self> {
+        let (first, others) = versions.split_first()?;
+        let mut chosen = *first;
+        for version in others {
+            let bytes = chosen.bytes + version.bytes;
+            if bytes > MAX_PURGE_BYTES {
                 break;
             }
-            chosen = Self { last: version, bytes: chosen.bytes + bytes };
+            chosen = Self { last: version.last, bytes };
         }
         Some(chosen)
     }
@@ -145,8 +146,8 @@ mod tests {
         assert_eq!(PurgePlan::new(9, &[single]).templates, [103]);
 
         let choose = |bytes: &[i64]| {
-            let versions: Vec<_> = (1..).zip(bytes.iter().copied()).collect();
-            OldestVersions::choose(&versions).map(|it| (it.last, it.bytes))
+            let versions = (1..).zip(bytes).map(|(last, &bytes)| OldestVersions { last, bytes });
+            OldestVersions::choose(&versions.collect::<Vec<_>>()).map(|it| (it.last, it.bytes))
         };
         assert_eq!(choose(&[]), None);
         assert_eq!(choose(&[1, 2, 3]), Some((3, 6)));

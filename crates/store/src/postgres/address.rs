@@ -160,33 +160,34 @@ impl PostgresAddress {
             "-c enable_seqscan=off -c jit=off -c gin_pending_list_limit=256kB \
              -c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
         );
-        self.with_options("", &options).config
+        self.with_options(|given| format!("{given} {options}")).config
     }
 
     /// Settings for large statements whose best plan does not depend on their parameters: lists,
     /// searches and creates. Each connection plans them once.
     pub(super) fn generic_plan(&self, deadline: Duration) -> Config {
-        self.with_options("", "-c plan_cache_mode=force_generic_plan").with_deadline(deadline)
+        let options = |given: &str| format!("{given} -c plan_cache_mode=force_generic_plan");
+        self.with_options(options).with_deadline(deadline)
     }
 
     /// Settings for batches of creates. A short lock timeout keeps one create from delaying its
     /// whole batch. A `lock_timeout` in the address takes precedence.
     pub(super) fn for_creates(&self) -> Config {
-        let lock_timeout = format!("-c lock_timeout={}", CREATE_LOCK_TIMEOUT.as_millis());
-        self.with_options(&lock_timeout, "").generic_plan(STATEMENT_TIMEOUT)
+        let millis = CREATE_LOCK_TIMEOUT.as_millis();
+        let options = |given: &str| format!("-c lock_timeout={millis} {given}");
+        self.with_options(options).generic_plan(STATEMENT_TIMEOUT)
     }
 
     /// Pins `synchronous_commit` for all connections. A later change of the database's setting, or
     /// a failover to a server with another one, does not weaken commits.
     pub(super) fn with_synchronous_commit(&self, synchronous_commit: &str) -> Self {
-        self.with_options("", &format!("-c synchronous_commit={synchronous_commit}"))
+        self.with_options(|given| format!("{given} -c synchronous_commit={synchronous_commit}"))
     }
 
-    /// The address with options before those that it has, and after them.
-    fn with_options(&self, before: &str, after: &str) -> Self {
+    /// The address with these options, made of those that it has.
+    fn with_options(&self, options: impl FnOnce(&str) -> String) -> Self {
         let mut config = self.config.clone();
-        let given = config.get_options().unwrap_or_default();
-        let options = format!("{before} {given} {after}");
+        let options = options(config.get_options().unwrap_or_default());
         config.options(options.trim());
         Self { config, verification: self.verification.clone() }
     }
