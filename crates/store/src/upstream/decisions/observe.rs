@@ -253,7 +253,7 @@ impl<'a> Observation<'a> {
         let change = local.and_then(|local| {
             let seen =
                 Seen { matched, is_known: true, is_new_drift: false, is_category_unsent: false };
-            LocalChange::followed(self.account, local, self.remote, seen, self.at)
+            LocalChange::followed(self.account, local, &row, seen, self.at)
         });
         Observed { row, is_changed: false, change, import: None }
     }
@@ -388,7 +388,7 @@ impl<'a> Observation<'a> {
             is_category_unsent: version.is_some_and(|version| version != local.state.version)
                 && self.before.is_some_and(|before| before.category == self.remote.category),
         };
-        observed.change = LocalChange::followed(self.account, local, self.remote, seen, self.at);
+        observed.change = LocalChange::followed(self.account, local, &observed.row, seen, self.at);
     }
 
     /// Creates a template, or asks for the document that it needs.

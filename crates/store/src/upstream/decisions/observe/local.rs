@@ -11,7 +11,7 @@ use galley_domain::{
         lifecycle::{EventType, Hold, State},
         quality::QualityChange,
     },
-    upstream::{RemoteId, RemoteStatus, RemoteTemplate},
+    upstream::{RemoteId, RemoteStatus},
 };
 use jiff::Timestamp;
 
@@ -47,36 +47,36 @@ pub(super) struct Seen {
 }
 
 impl LocalChange {
-    /// The template as the provider shows it; `None` if nothing changes.
+    /// The template as the provider shows it in a row of the mirror; `None` if nothing changes.
     pub(super) fn followed(
         account: AccountId,
         local: &StoredTemplate,
-        remote: &RemoteTemplate,
+        row: &MirroredTemplate,
         seen: Seen,
         at: Timestamp,
     ) -> Option<Self> {
         let mut change = Changing::new(account, local, at);
         let is_decided = is_decided_by_provider(local, seen);
-        let next = next_state(local, remote, seen.matched, is_decided);
+        let next = next_state(local, row, seen.matched, is_decided);
         let category = if seen.is_category_unsent {
             NextCategory { category: local.template.category(), previous: local.previous_category }
         } else {
-            NextCategory::new(local, remote)
+            NextCategory::new(local, row)
         };
-        change.version(next, remote, seen, is_decided);
+        change.version(next, row, seen, is_decided);
         let held_because = category.hold_reason(local.template.allow_category_change());
         if held_because.is_none() {
             change.hold(next.hold, None);
         }
-        change.category(category, remote, local.template.content());
+        change.category(category, row, local.template.content());
         if held_because.is_some() {
             change.hold(next.hold.or(Some(Hold::Paused)), held_because);
         }
-        change.quality(remote);
+        change.quality(row);
         if seen.is_new_drift {
             change.event(EventType::Drifted, None);
         }
-        let ended = EndedApproval::followed(local, change.changed.state, remote, seen.matched);
+        let ended = EndedApproval::followed(local, change.changed.state, row, seen.matched);
         Some(Self { ended, ..change.finish(local)? })
     }
 
@@ -90,7 +90,7 @@ impl LocalChange {
     ) -> Option<Self> {
         let matched = Some(local.state.version);
         let seen = Seen { matched, is_known: true, is_new_drift: false, is_category_unsent: false };
-        Self::followed(account, local, &observed(row), seen, at)
+        Self::followed(account, local, row, seen, at)
     }
 
     /// The template after a person has accepted its category, which had put it on hold.
@@ -174,12 +174,12 @@ impl EndedApproval {
         Self { template: local.id, name, language, version, reason }
     }
 
-    /// The approval that ends when the template gets the state `after`, because of what the provider
+    /// The approval that ends when the template gets the state `after`, because of what a row
     /// shows with the content of the version `matched`. A later version that takes its place ends none.
     fn followed(
         local: &StoredTemplate,
         after: State,
-        remote: &RemoteTemplate,
+        row: &MirroredTemplate,
         matched: Option<u64>,
     ) -> Option<Self> {
         let before = local.state;
@@ -192,11 +192,11 @@ impl EndedApproval {
         let reason = match matched {
             Some(version) if version < approved => EndReason::FormerVersion(version),
             None => EndReason::OtherContent,
-            Some(_) if remote.status == RemoteStatus::Approved => {
-                let category = Category::parse(&remote.category);
+            Some(_) if row.status == RemoteStatus::Approved => {
+                let category = Category::parse(&row.category);
                 EndReason::Category(category.unwrap_or(local.template.category()))
             }
-            Some(_) => EndReason::Status(remote.status.clone()),
+            Some(_) => EndReason::Status(row.status.clone()),
         };
         Some(Self::new(local, approved, reason))
     }
@@ -215,24 +215,6 @@ pub(crate) const UNSENT: &str = "NOT EXISTS (SELECT 1 FROM upstream_operation o 
      o.account_id = template.account_id AND o.template_id = template.id AND \
      o.state IN ('queued', 'sending', 'unknown', 'probing', 'held'))";
 
-/// What a row of the mirror shows.
-fn observed(row: &MirroredTemplate) -> RemoteTemplate {
-    RemoteTemplate {
-        id: row.id.clone(),
-        name: row.name.clone(),
-        language: row.language.clone(),
-        status: row.status.clone(),
-        category: row.category.clone(),
-        previous_category: None,
-        correct_category: row.correct_category.clone(),
-        quality: row.quality,
-        rejected_reason: row.reason.clone(),
-        updated_at: row.remote_updated_at,
-        source: row.source.clone(),
-        document: None,
-    }
-}
-
 /// Whether the provider has decided on the newest version. It has not if the version was approved before
 /// the account was connected to it, or is not sent yet.
 fn is_decided_by_provider(local: &StoredTemplate, seen: Seen) -> bool {
@@ -244,12 +226,12 @@ fn is_decided_by_provider(local: &StoredTemplate, seen: Seen) -> bool {
 /// `is_decided`: the provider has decided on the newest version before.
 fn next_state(
     local: &StoredTemplate,
-    remote: &RemoteTemplate,
+    row: &MirroredTemplate,
     matched: Option<u64>,
     is_decided: bool,
 ) -> State {
     let before = local.state;
-    let shown = remote.status.state();
+    let shown = row.status.state();
     let newest_status = match matched {
         // The status is about another content than the one that a reviewer of the account decided on.
         other
@@ -292,9 +274,9 @@ struct NextCategory {
 impl NextCategory {
     /// A template that does not allow another category keeps its first one as the previous category,
     /// until the provider shows that one again or a person accepts the other one.
-    fn new(local: &StoredTemplate, remote: &RemoteTemplate) -> Self {
+    fn new(local: &StoredTemplate, row: &MirroredTemplate) -> Self {
         let (before, previous) = (local.template.category(), local.previous_category);
-        let category = Category::parse(&remote.category).unwrap_or(before);
+        let category = Category::parse(&row.category).unwrap_or(before);
         let previous = match previous {
             _ if category == before => previous,
             Some(first) if !local.template.allow_category_change() => {
@@ -346,7 +328,7 @@ impl Changing {
         });
     }
 
-    fn version(&mut self, next: State, remote: &RemoteTemplate, seen: Seen, is_decided: bool) {
+    fn version(&mut self, next: State, row: &MirroredTemplate, seen: Seen, is_decided: bool) {
         let before = self.changed.state;
         let is_about_newest = seen.matched == Some(next.version);
         let is_approved = before.approved_version == Some(next.version);
@@ -374,7 +356,7 @@ impl Changing {
                 self.event(EventType::Approved, None);
             }
             Status::Rejected => {
-                let reason = remote.rejected_reason.clone();
+                let reason = row.reason.clone();
                 self.decide(is_about_newest, NewDecision::Made(reason.clone()));
                 self.event(EventType::Rejected, reason);
             }
@@ -410,7 +392,7 @@ impl Changing {
         self.event(kind, reason.filter(|_| hold == Some(Hold::Paused)));
     }
 
-    fn category(&mut self, next: NextCategory, remote: &RemoteTemplate, content: &str) {
+    fn category(&mut self, next: NextCategory, row: &MirroredTemplate, content: &str) {
         let category = next.category;
         if category != self.changed.category {
             self.changed.category = category;
@@ -418,7 +400,7 @@ impl Changing {
             self.changed.text = Some(ChangedText::of(self.account, category, content));
             self.event(EventType::CategoryChanged, None);
         }
-        let announced = remote.correct_category.as_deref().and_then(Category::parse);
+        let announced = row.correct_category.as_deref().and_then(Category::parse);
         let is_new =
             |it: &Category| *it != category && self.changed.announced_category != Some(*it);
         if let Some(announced) = announced.filter(is_new) {
@@ -427,9 +409,9 @@ impl Changing {
         }
     }
 
-    fn quality(&mut self, remote: &RemoteTemplate) {
+    fn quality(&mut self, row: &MirroredTemplate) {
         let from = self.changed.quality;
-        if let Some(to) = remote.quality.filter(|to| *to != from) {
+        if let Some(to) = row.quality.filter(|to| *to != from) {
             self.changed.quality = to;
             let change = QualityChange { from, to };
             self.event(EventType::QualityChanged, Some(change.to_string()));
