@@ -15,7 +15,6 @@ mod observations;
 mod operations;
 #[cfg(feature = "testing")]
 mod planted;
-mod reads;
 mod sweeps;
 
 pub(crate) use self::{

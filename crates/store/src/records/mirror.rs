@@ -88,15 +88,6 @@ pub struct SweepReport {
     pub suspicious: bool,
 }
 
-/// What a read changed that found no template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// The template is gone: counted sweeps did not see it, either.
-    Gone,
-    /// Nothing is known for sure: the sweeps have to confirm it.
-    Unconfirmed,
-}
-
 /// How many hints of webhooks were about templates of the mirror, and how many were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HintReport {
@@ -205,6 +196,11 @@ impl MirroredTemplate {
     /// Whether the provider had the template when it was seen last.
     pub fn is_present(&self) -> bool {
         self.gone_at.is_none() && !self.status.is_deleted()
+    }
+
+    /// Whether the provider has a template of the account here, and not under this id.
+    pub(crate) fn is_other_of(&self, template: TemplateId, id: &RemoteId) -> bool {
+        self.template == Some(template) && self.id != *id && self.is_present()
     }
 
     /// Whether the provider generated the template. It belongs to no template of the account, except if

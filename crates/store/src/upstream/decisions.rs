@@ -11,8 +11,8 @@ pub use self::preview::ImportPreview;
 pub(crate) use self::{
     content::imported_content,
     observe::{
-        FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Observed, Source, UNSENT,
-        absent, postponed,
+        FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Source, UNSENT, absent,
+        postponed,
     },
     operation::{
         DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, OpenCall,

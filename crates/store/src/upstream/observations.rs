@@ -1,19 +1,21 @@
-//! Records observations: the mirror, the template of the account and its events.
+//! Observations: what pages and single reads show of the provider's templates is recorded in the mirror,
+//! in the templates of the account and in its events.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, slice};
 
 use galley_domain::{
-    id::{AccountId, TemplateId},
-    upstream::{RemoteId, RemoteTemplate},
+    id::AccountId,
+    upstream::{RemoteId, RemoteTemplate, sweep::PageCounts},
 };
 use jiff::Timestamp;
 
 use super::decisions::{
-    FormerVersion, Import, LocalChange, Observation, Observed, OpenCall, OpenOperation, Source,
+    FormerVersion, Import, LocalChange, Observation, OpenCall, OpenOperation, Source, absent,
+    postponed,
 };
-use super::mirror;
+use super::{leased_with_account, mirror};
 use crate::{
-    MirroredTemplate, StoreError,
+    EndedApproval, Fence, Fenced, MirroredTemplate, PageResult, ReadRecord, Store, StoreError,
     encoding::LookupKeys,
     encoding::unique_key_hash,
     engine::{Tx, values},
@@ -29,46 +31,109 @@ pub(super) struct ObservationTimes {
     pub(super) at: Timestamp,
 }
 
-/// Records observations of a locked account. Rows of the mirror are written with the commit, so the
-/// recorder knows those that it has written.
-pub(super) struct Recorder {
-    account: AccountId,
-    source: Source,
-    times: ObservationTimes,
-    rows: HashMap<RemoteId, MirroredTemplate>,
-    open: Vec<OpenOperation>,
-}
-
-/// What recording an observation did.
-pub(super) struct Recorded {
-    pub(super) observed: Observed,
-    /// Whether the sweep of a page had not seen the template before.
-    pub(super) is_new_to_sweep: bool,
-    pub(super) is_imported: bool,
-}
-
-impl Recorder {
-    pub(super) async fn new(
-        tx: &mut Tx<'_>,
-        account: AccountId,
-        templates: &[RemoteTemplate],
-        source: Source,
-        times: ObservationTimes,
-    ) -> Result<Self, StoreError> {
-        let rows = mirror::several(tx, account, templates.iter().map(|it| &it.id)).await?;
-        let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-        let open = tx.query(OpenOperation::ROWS, &values![account], OpenOperation::read).await?;
-        Ok(Self { account, source, times, rows, open })
+impl Store {
+    /// Records a template that was read with its components. What changes in the account changes at
+    /// `at`. Returns the approval that it has ended.
+    pub async fn record_read(
+        &self,
+        fence: Fence,
+        read: ReadRecord,
+        at: Timestamp,
+    ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
+        self.write("record_read", (fence, read, at), |&(fence, ref read, at), tx| {
+            Box::pin(async move {
+                if leased_with_account(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let templates = slice::from_ref(&read.template);
+                let source = Source::Read { asked: read.asked, confirmed: read.confirmed };
+                let times = ObservationTimes { seen_at: read.seen_at, at };
+                let (mut result, _) = record(tx, fence.account, templates, source, times).await?;
+                Ok(Fenced::Done(result.ended.pop()))
+            })
+        })
+        .await
     }
 
-    /// Records a template that the provider showed.
-    pub(super) async fn record(
-        &mut self,
-        tx: &mut Tx<'_>,
-        remote: &RemoteTemplate,
-    ) -> Result<Recorded, StoreError> {
-        let Self { account, source, times: ObservationTimes { seen_at, at }, .. } = *self;
-        let before = self.rows.get(&remote.id);
+    /// Postpones the read of a template, which failed, until this time or shortly after it. `asked`
+    /// is the reason to read it, as it was before the read: if it is another one since, or the
+    /// template is gone, nothing changes.
+    pub async fn postpone_read(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        until: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        let input = (fence, id, asked, until);
+        self.write("postpone_read", input, |&(fence, ref id, asked, until), tx| {
+            Box::pin(async move {
+                if leased_with_account(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let before = mirror::one(tx, fence.account, id).await?;
+                if let Some(row) = before.and_then(|before| postponed(&before, asked, until)) {
+                    mirror::write(tx, fence.account, &row, None)?;
+                }
+                Ok(Fenced::Done(()))
+            })
+        })
+        .await
+    }
+
+    /// Records that the provider does not know a template, while it shows the account. The template
+    /// is gone only if sweeps did not see it, either. Returns whether it was found to be gone.
+    pub async fn record_absent(
+        &self,
+        fence: Fence,
+        id: RemoteId,
+        asked: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Fenced<bool>, StoreError> {
+        self.write("record_absent", (fence, id, asked, at), |&(fence, ref id, asked, at), tx| {
+            Box::pin(async move {
+                let Some(connected) = leased_with_account(tx, fence).await? else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                let account = fence.account;
+                let Some(before) = mirror::one(tx, account, id).await? else {
+                    return Ok(Fenced::Done(false));
+                };
+                let row = absent(&before, asked, connected.suspicious_at.is_some(), at);
+                mirror::write(tx, account, &row, None)?;
+                let is_gone = row.gone_at != before.gone_at;
+                if is_gone
+                    && let Some(template) = row.template
+                    && let Some(local) = templates::one(tx, account, template).await?
+                    && let rows = mirror::of_template(tx, account, template).await?
+                    && let Some(change) = LocalChange::gone(account, &local, id, &rows, at)
+                {
+                    write_change(tx, &change).await?;
+                }
+                Ok(Fenced::Done(is_gone))
+            })
+        })
+        .await
+    }
+}
+
+/// Records templates of a locked account that the provider showed; returns what that has changed, and how
+/// many of them a sweep had not seen before.
+pub(super) async fn record(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    templates: &[RemoteTemplate],
+    source: Source,
+    ObservationTimes { seen_at, at }: ObservationTimes,
+) -> Result<(PageResult, PageCounts), StoreError> {
+    let before = mirror::several(tx, account, templates.iter().map(|it| &it.id)).await?;
+    // Rows are written with the commit, so that those which were written are kept here.
+    let mut rows: HashMap<RemoteId, MirroredTemplate> =
+        before.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let open = tx.query(OpenOperation::ROWS, &values![account], OpenOperation::read).await?;
+    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
+    for remote in templates {
+        let before = rows.get(&remote.id);
         let is_new_to_sweep = match source {
             Source::Page(sweep) => before.is_none_or(|before| before.sweep != sweep),
             Source::Read { .. } => false,
@@ -77,7 +142,9 @@ impl Recorder {
         let local = templates::with_key(tx, account, unique_key).await?;
         let is_superseded = match &local {
             Some(local) if remote.status.is_deleted() => {
-                self.has_other(tx, local.id, &remote.id).await?
+                let stored = mirror::of_template(tx, account, local.id).await?;
+                let others = stored.iter().filter(|it| !rows.contains_key(&it.id));
+                others.chain(rows.values()).any(|it| it.is_other_of(local.id, &remote.id))
             }
             _ => false,
         };
@@ -88,13 +155,13 @@ impl Recorder {
             before,
             local: local.as_ref(),
             is_superseded,
-            open_call: OpenCall::about(&self.open, before, remote),
+            open_call: OpenCall::about(&open, before, remote),
             seen_at,
             at,
         };
         let former = match &local {
             Some(local) if observation.wants_former_versions() => {
-                former_versions(tx, local.id).await?
+                tx.query(FormerVersion::ROWS, &values![local.id], FormerVersion::read).await?
             }
             _ => Vec::new(),
         };
@@ -102,57 +169,27 @@ impl Recorder {
         if let Some(change) = &observed.change {
             write_change(tx, change).await?;
         }
-        let imported = match &mut observed.import {
-            Some(import) => {
-                import.use_samples(&uploads::kept_samples(tx, account, &import.links).await?);
-                create(tx, import).await?
+        if let Some(import) = &mut observed.import {
+            import.use_samples(&uploads::kept_samples(tx, account, &import.links).await?);
+            let Import { new, state, .. } = &**import;
+            // Otherwise its name is in use.
+            if let Some(id) = insert(tx, new, &LookupKeys::of(new), state).await? {
+                events::append(tx, &created_event(new, &created(new, id, state)))?;
+                if let Some(changed) = import.further_columns(id) {
+                    write_state(tx, &changed).await?;
+                }
+                observed.row.template = Some(id);
+                result.imported += 1;
             }
-            None => None,
-        };
-        if imported.is_some() {
-            observed.row.template = imported;
         }
         mirror::write(tx, account, &observed.row, remote.document.as_deref())?;
-        self.rows.insert(remote.id.clone(), observed.row.clone());
-        Ok(Recorded { observed, is_new_to_sweep, is_imported: imported.is_some() })
+        counts.add(is_new_to_sweep, observed.row.is_generated());
+        result.changed += u64::from(observed.is_changed);
+        result.to_read.extend(observed.to_read());
+        result.ended.extend(observed.ended());
+        rows.insert(remote.id.clone(), observed.row);
     }
-
-    /// Whether another template at the provider, which is not deleted, belongs to a template.
-    async fn has_other(
-        &self,
-        tx: &mut Tx<'_>,
-        template: TemplateId,
-        id: &RemoteId,
-    ) -> Result<bool, StoreError> {
-        let stored = mirror::of_template(tx, self.account, template).await?;
-        let is_stored = |it: &&MirroredTemplate| !self.rows.contains_key(&it.id);
-        let mut rows = stored.iter().filter(is_stored).chain(self.rows.values());
-        Ok(rows.any(|it| it.template == Some(template) && it.id != *id && it.is_present()))
-    }
-}
-
-/// Creates an imported template; `None` if its name is in use.
-async fn create(tx: &mut Tx<'_>, import: &Import) -> Result<Option<TemplateId>, StoreError> {
-    let Import { new, state, .. } = import;
-    let Some(id) = insert(tx, new, &LookupKeys::of(new), state).await? else {
-        return Ok(None);
-    };
-    events::append(tx, &created_event(new, &created(new, id, state)))?;
-    if let Some(changed) = import.further_columns(id) {
-        write_state(tx, &changed).await?;
-    }
-    Ok(Some(id))
-}
-
-async fn former_versions(
-    tx: &mut Tx<'_>,
-    id: TemplateId,
-) -> Result<Vec<FormerVersion>, StoreError> {
-    let statement = format!(
-        "SELECT {} FROM former_version WHERE template_id = $1 ORDER BY version DESC",
-        FormerVersion::COLUMNS
-    );
-    tx.query(&statement, &values![id], FormerVersion::read).await
+    Ok((result, counts))
 }
 
 /// Writes what an observation changes in the account.

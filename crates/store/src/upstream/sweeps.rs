@@ -14,14 +14,14 @@ use super::decisions::{LocalChange, OWN_APPROVALS, Source, UNSENT};
 use super::{
     connections::SUSPICIOUS,
     leased_with_account,
-    observations::{ObservationTimes, Recorder, write_change},
+    observations::{ObservationTimes, record, write_change},
 };
 use crate::{
     EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreError,
-    Sweep, SweepPosition, SweepReport, UpstreamConnection,
-    engine::{ReadPath, Tx, values},
+    SweepPosition, SweepReport,
+    engine::{ReadPath, values},
     events::append_upstream,
-    stored_row::{Row, StoredRow as _},
+    stored_row::StoredRow as _,
     templates,
 };
 
@@ -61,8 +61,45 @@ impl Store {
         page: PageRecord,
         at: Timestamp,
     ) -> Result<Fenced<PageResult>, StoreError> {
-        self.write("record_page", (fence, page, at), |(fence, page, at), tx| {
-            Box::pin(record(tx, *fence, page, *at))
+        self.write("record_page", (fence, page, at), |&(fence, ref page, at), tx| {
+            Box::pin(async move {
+                let connected = leased_with_account(tx, fence).await?;
+                let Some(mut sweep) = connected.and_then(|connection| connection.sweep) else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                if page.restarted {
+                    // The walk begins again, under a number of its own, so that the templates of its
+                    // pages are new once more.
+                    sweep.number += 1;
+                    sweep.progress = SweepProgress { restarted: true, ..Default::default() };
+                }
+                let source = Source::Page(sweep.number);
+                let times = ObservationTimes { seen_at: page.seen_at, at };
+                let (mut result, counts) =
+                    record(tx, fence.account, &page.templates, source, times).await?;
+                let counts =
+                    PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
+                result.progress = sweep.progress.after_page(counts);
+                let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, \
+                              sweep_changed = $4, sweep_total = $5, sweep_restarted = $6, \
+                              template_limit = coalesce($7, template_limit), sweep = $8, \
+                              sweep_generated = $9, sweep_idle = $10 WHERE account_id = $1";
+                let values = values![
+                    fence.account,
+                    // An empty cursor is the end.
+                    page.after.as_deref().unwrap_or_default(),
+                    result.progress.seen,
+                    sweep.changed.saturating_add(result.changed),
+                    result.progress.total,
+                    result.progress.restarted,
+                    page.limit,
+                    sweep.number,
+                    result.progress.generated,
+                    result.progress.idle,
+                ];
+                tx.defer(update, &values)?;
+                Ok(Fenced::Done(result))
+            })
         })
         .await
     }
@@ -73,8 +110,66 @@ impl Store {
         fence: Fence,
         at: Timestamp,
     ) -> Result<Fenced<SweepReport>, StoreError> {
-        self.write("finish_sweep", (fence, at), |&(fence, at), tx| Box::pin(finish(tx, fence, at)))
-            .await
+        self.write("finish_sweep", (fence, at), |&(fence, at), tx| {
+            Box::pin(async move {
+                let account = fence.account;
+                let Some(connected) = leased_with_account(tx, fence).await? else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                let Some(sweep) = &connected.sweep else { return Ok(Fenced::LeaseLost) };
+                let seen_by_reads = values![sweep.number, account, sweep.began_at];
+                tx.execute(SEEN_BY_READS, &seen_by_reads).await?;
+                let swept = values![account, sweep.number];
+                let statement = count_swept();
+                let counts = tx.query_one(&statement, &swept, |row| {
+                    let count = |column| row.decoded(column, |it: i64| u32::try_from(it).ok());
+                    Ok((count("known")?, count("missing")?))
+                });
+                let (known, missing) = counts.await?.unwrap_or_default();
+                let is_complete = sweep.position == SweepPosition::End;
+                let failed = sweep.progress.failed || !is_complete;
+                let progress = SweepProgress { failed, ..sweep.progress };
+                let verdict = sweep::verdict(known, missing, progress);
+                let is_counted = verdict == SweepVerdict::Counted;
+                let is_suspicious = verdict == SweepVerdict::Suspicious;
+                let is_newly_suspicious = is_suspicious && !connected.is_frozen();
+                if is_complete {
+                    tx.execute(FORGET_GENERATED, &swept).await?;
+                }
+                if is_counted && !connected.is_frozen() {
+                    tx.execute(COUNT_MISSING, &swept).await?;
+                }
+                let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
+                              sweep_ended_at = $2, \
+                              swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
+                              read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
+                              suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
+                              complete_sweep = CASE WHEN $6 THEN sweep ELSE complete_sweep END \
+                              WHERE account_id = $1";
+                let has_read_all = is_counted && sweep.full;
+                let values = values![
+                    account,
+                    at,
+                    is_counted,
+                    has_read_all,
+                    is_newly_suspicious,
+                    is_complete
+                ];
+                tx.defer(update, &values)?;
+                if is_newly_suspicious {
+                    append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
+                }
+                Ok(Fenced::Done(SweepReport {
+                    verdict,
+                    seen: progress.seen,
+                    generated: progress.generated,
+                    changed: sweep.changed,
+                    missing,
+                    suspicious: connected.is_frozen() || is_suspicious,
+                }))
+            })
+        })
+        .await
     }
 
     /// Withdraws the approval of templates that neither the mirror nor an operation knows, at most
@@ -126,95 +221,6 @@ impl Store {
     }
 }
 
-async fn record(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    page: &PageRecord,
-    at: Timestamp,
-) -> Result<Fenced<PageResult>, StoreError> {
-    let account = fence.account;
-    let connected = leased_with_account(tx, fence).await?;
-    let sweep = connected.and_then(|connection| connection.sweep);
-    let Some(sweep) = sweep.map(|sweep| sweep.of_page(page)) else {
-        return Ok(Fenced::LeaseLost);
-    };
-    let source = Source::Page(sweep.number);
-    let times = ObservationTimes { seen_at: page.seen_at, at };
-    let mut recorder = Recorder::new(tx, account, &page.templates, source, times).await?;
-    let (mut result, mut counts) = (PageResult::default(), PageCounts::default());
-    for remote in &page.templates {
-        let mut item = recorder.record(tx, remote).await?;
-        counts.add(item.is_new_to_sweep, item.observed.row.is_generated());
-        result.changed += u64::from(item.observed.is_changed);
-        result.imported += u64::from(item.is_imported);
-        result.to_read.extend(item.observed.to_read());
-        result.ended.extend(item.observed.ended());
-    }
-    let next = sweep.after_page(page, counts, result.changed);
-    result.progress = next.progress;
-    let update = "UPDATE upstream SET sweep_cursor = $2, sweep_seen = $3, sweep_changed = $4, \
-                  sweep_total = $5, sweep_restarted = $6, \
-                  template_limit = coalesce($7, template_limit), sweep = $8, \
-                  sweep_generated = $9, sweep_idle = $10 WHERE account_id = $1";
-    let values = values![
-        account,
-        next.position.stored(),
-        next.progress.seen,
-        next.changed,
-        next.progress.total,
-        next.progress.restarted,
-        page.limit,
-        next.number,
-        next.progress.generated,
-        next.progress.idle,
-    ];
-    tx.defer(update, &values)?;
-    Ok(Fenced::Done(result))
-}
-
-async fn finish(
-    tx: &mut Tx<'_>,
-    fence: Fence,
-    at: Timestamp,
-) -> Result<Fenced<SweepReport>, StoreError> {
-    let connected = leased_with_account(tx, fence).await?;
-    let Some((connected, sweep)) =
-        connected.and_then(|it| it.sweep.clone().map(|sweep| (it, sweep)))
-    else {
-        return Ok(Fenced::LeaseLost);
-    };
-    let account = fence.account;
-    tx.execute(SEEN_BY_READS, &values![sweep.number, account, sweep.began_at]).await?;
-    let swept = values![account, sweep.number];
-    let counts = tx.query_one(&count_swept(), &swept, SweptCounts::read).await?;
-    let finished = FinishedSweep::new(&connected, &sweep, counts.unwrap_or_default());
-    if finished.is_complete {
-        tx.execute(FORGET_GENERATED, &swept).await?;
-    }
-    if finished.counts_missing {
-        tx.execute(COUNT_MISSING, &swept).await?;
-    }
-    let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
-                  sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
-                  read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
-                  suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
-                  complete_sweep = CASE WHEN $6 THEN sweep ELSE complete_sweep END \
-                  WHERE account_id = $1";
-    let values = values![
-        account,
-        at,
-        finished.is_counted(),
-        finished.has_read_all,
-        finished.is_newly_suspicious,
-        finished.is_complete,
-    ];
-    tx.defer(update, &values)?;
-    if finished.is_newly_suspicious {
-        append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
-    }
-    Ok(Fenced::Done(finished.report))
-}
-
 /// The rows whose absence a read has to confirm, as an SQL condition.
 pub(super) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 
@@ -230,7 +236,8 @@ pub(super) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND missing
 const SEEN_BY_READS: &str = "UPDATE upstream_template SET sweep = $1 WHERE \
      account_id = $2 AND sweep <> $1 AND observed_at >= $3";
 
-/// What [`SweptCounts`] reads at the end of the sweep `$2` of the account `$1`.
+/// Counts the templates that the mirror shows as present at the end of the sweep `$2` of the account `$1`,
+/// without generated ones, and those of them that neither the sweep nor a read during it saw.
 fn count_swept() -> String {
     let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
     // SQLite numbers the values in the order in which the text names them.
@@ -253,113 +260,13 @@ const COUNT_MISSING: &str = "UPDATE upstream_template SET missing = missing + 1 
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
 
-/// The templates of the mirror at the end of a sweep.
-#[derive(Clone, Copy, Debug, Default)]
-struct SweptCounts {
-    /// Those that the mirror shows as present, without generated ones.
-    known: u32,
-    /// Those of them that neither the sweep nor a read during it saw.
-    missing: u32,
-}
-
-impl SweptCounts {
-    /// Reads a row of [`count_swept`].
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        let count = |column| row.decoded(column, |count: i64| u32::try_from(count).ok());
-        Ok(Self { known: count("known")?, missing: count("missing")? })
-    }
-}
-
-impl Sweep {
-    /// The sweep that a page belongs to. If its cursor had expired, the walk begins again, under a
-    /// number of its own, so that the templates of its pages are new once more.
-    #[must_use]
-    fn of_page(self, page: &PageRecord) -> Self {
-        if !page.restarted {
-            return self;
-        }
-        let progress = SweepProgress { restarted: true, ..SweepProgress::default() };
-        Self { number: self.number + 1, progress, ..self }
-    }
-
-    /// The sweep after one of its pages. `counts` are those of the page's templates, `changed` is the
-    /// number of those that were new or changed.
-    #[must_use]
-    fn after_page(self, page: &PageRecord, counts: PageCounts, changed: u64) -> Self {
-        let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
-        Self {
-            position: page.after.clone().map_or(SweepPosition::End, SweepPosition::After),
-            progress: self.progress.after_page(counts),
-            changed: self.changed.saturating_add(changed),
-            ..self
-        }
-    }
-}
-
 impl SweepPosition {
-    /// The stored cursor.
-    fn stored(&self) -> Option<&str> {
-        match self {
-            Self::Start => None,
-            Self::After(cursor) => Some(cursor),
-            Self::End => Some(""),
-        }
-    }
-
     /// The position with this stored cursor.
     pub(super) fn restored(cursor: Option<String>) -> Self {
         match cursor {
             None => Self::Start,
             Some(cursor) if cursor.is_empty() => Self::End,
             Some(cursor) => Self::After(cursor),
-        }
-    }
-}
-
-/// What the end of a sweep changes.
-#[derive(Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a write of its own")]
-struct FinishedSweep {
-    report: SweepReport,
-    /// Whether the templates that it did not see are missing once more.
-    counts_missing: bool,
-    /// Whether the connection becomes suspicious by it.
-    is_newly_suspicious: bool,
-    /// Whether it read all templates with components.
-    has_read_all: bool,
-    /// Whether it reached the last page, so that generated templates that it did not see are removed.
-    is_complete: bool,
-}
-
-impl FinishedSweep {
-    /// Whether the sweep counts.
-    fn is_counted(&self) -> bool {
-        self.report.verdict == SweepVerdict::Counted
-    }
-
-    fn new(connection: &UpstreamConnection, sweep: &Sweep, counts: SweptCounts) -> Self {
-        let SweptCounts { known, missing } = counts;
-        let is_complete = sweep.position == SweepPosition::End;
-        let failed = sweep.progress.failed || !is_complete;
-        let progress = SweepProgress { failed, ..sweep.progress };
-        let verdict = sweep::verdict(known, missing, progress);
-        let was_suspicious = connection.suspicious_at.is_some();
-        let is_suspicious = verdict == SweepVerdict::Suspicious;
-        let is_counted = verdict == SweepVerdict::Counted;
-        let report = SweepReport {
-            verdict,
-            seen: progress.seen,
-            generated: progress.generated,
-            changed: sweep.changed,
-            missing,
-            suspicious: was_suspicious || is_suspicious,
-        };
-        Self {
-            report,
-            counts_missing: is_counted && !was_suspicious,
-            is_newly_suspicious: is_suspicious && !was_suspicious,
-            has_read_all: is_counted && sweep.full,
-            is_complete,
         }
     }
 }

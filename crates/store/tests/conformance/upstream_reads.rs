@@ -2,7 +2,7 @@
 
 use galley_domain::{template::lifecycle::EventType, upstream::read_hook};
 use galley_store::{
-    Absence, Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
+    Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
     ReadRecord,
 };
 use galley_test_macros::on_both_databases;
@@ -163,7 +163,7 @@ async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     let lease = store.lease_connection(account, until, noon(HOUR)).await.unwrap();
     let fence = lease.unwrap().fence;
     let absent = store.record_absent(fence, id("1"), Some(until), until).await.unwrap();
-    assert_eq!(done(absent), Absence::Gone);
+    assert!(done(absent));
     // It is gone: there is nothing to read.
     assert_eq!(postpone(store, fence, "1", None, HOUR).await, None);
     assert_eq!(to_read(store, fence, 10).await, Vec::<String>::new());

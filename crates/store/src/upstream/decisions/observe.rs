@@ -33,8 +33,8 @@ use super::{content::imported_content, operation::OpenCall};
 use crate::records::KeptSamples;
 use crate::upstream::hints::{after_second, postponed_to, unsettled};
 use crate::{
-    Absence, Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate,
-    ToRead, TranslationGroup,
+    Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
+    TranslationGroup,
     template_rows::{ChangedTemplate, NewDecision},
 };
 
@@ -453,21 +453,20 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', " ")
 }
 
-/// What a read changes that found no template, given its row of the mirror.
+/// The row of a template that a read did not find.
 pub(crate) fn absent(
     before: &MirroredTemplate,
     asked: Option<Timestamp>,
     is_suspicious: bool,
     at: Timestamp,
-) -> (MirroredTemplate, Absence) {
+) -> MirroredTemplate {
     let is_gone = before.missing >= SWEEPS_UNTIL_GONE && !is_suspicious && before.gone_at.is_none();
-    let row = MirroredTemplate {
+    MirroredTemplate {
         dirty_at: unsettled(before.dirty_at, asked),
         gone_at: if is_gone { Some(at) } else { before.gone_at },
         changed_at: if is_gone { at } else { before.changed_at },
         ..before.clone()
-    };
-    (row, if is_gone { Absence::Gone } else { Absence::Unconfirmed })
+    }
 }
 
 /// The row of a template whose read failed; `None` if nothing changes, because the reason to read it

@@ -47,11 +47,10 @@ impl ImportPreview {
         seen_at: Timestamp,
     ) -> Observation<'a> {
         let local = self.own.get(&Observation::unique_key(self.account, remote));
-        let is_other = |row: &MirroredTemplate, local: &StoredTemplate| {
-            row.template == Some(local.id) && row.id != remote.id && row.is_present()
-        };
         let is_superseded = remote.status.is_deleted()
-            && local.is_some_and(|local| self.rows.values().any(|row| is_other(row, local)));
+            && local.is_some_and(|local| {
+                self.rows.values().any(|row| row.is_other_of(local.id, &remote.id))
+            });
         Observation {
             account: self.account,
             remote,

@@ -296,18 +296,14 @@ fn a_template_is_imported_unless_it_is_deleted_on_either_side() {
 #[test]
 fn only_counted_sweeps_and_a_read_together_make_a_template_gone() {
     let row = observe(&remote("APPROVED", "a"), None, None, Source::Page(1)).row;
-    for (missing, is_suspicious, expected) in [
-        (0, false, Absence::Unconfirmed),
-        (1, false, Absence::Unconfirmed),
-        (2, true, Absence::Unconfirmed),
-        (2, false, Absence::Gone),
-    ] {
+    for (missing, is_suspicious, expected) in
+        [(0, false, None), (1, false, None), (2, true, None), (2, false, Some(time(9)))]
+    {
         let before = MirroredTemplate { missing, dirty_at: Some(time(3)), ..row.clone() };
-        let (after, absence) = absent(&before, Some(time(3)), is_suspicious, time(9));
-        assert_eq!(absence, expected, "{missing}");
-        assert_eq!(after.gone_at.is_some(), expected == Absence::Gone);
+        let after = absent(&before, Some(time(3)), is_suspicious, time(9));
+        assert_eq!(after.gone_at, expected, "{missing}");
         assert_eq!(after.dirty_at, None);
-        assert_eq!(absent(&before, None, is_suspicious, time(9)).0.dirty_at, Some(time(3)));
+        assert_eq!(absent(&before, None, is_suspicious, time(9)).dirty_at, Some(time(3)));
     }
 }
 

@@ -59,8 +59,9 @@ impl From<Version> for FormerVersion {
 }
 
 impl FormerVersion {
-    /// The columns that [`read`](Self::read) reads.
-    pub(crate) const COLUMNS: &str = "version, category, content";
+    /// The rows that [`read`](Self::read) reads: those of a template (`$1`), newest first.
+    pub(crate) const ROWS: &str = "SELECT version, category, content FROM former_version \
+         WHERE template_id = $1 ORDER BY version DESC";
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
