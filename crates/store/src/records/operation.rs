@@ -50,10 +50,6 @@ pub enum UpstreamAction {
 }
 
 impl UpstreamAction {
-    /// All actions.
-    pub const ALL: [Self; 6] =
-        [Self::Submit, Self::Accept, Self::Push, Self::Retry, Self::Archive, Self::Unarchive];
-
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -64,11 +60,6 @@ impl UpstreamAction {
             Self::Archive => "archive",
             Self::Unarchive => "unarchive",
         }
-    }
-
-    /// The action with this word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.as_str() == word)
     }
 }
 
