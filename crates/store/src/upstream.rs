@@ -5,7 +5,6 @@
 //! write is committed.
 
 mod actions;
-mod calls;
 mod connections;
 mod decisions;
 mod hints;

@@ -2,6 +2,7 @@
 //! are localised.
 
 use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
 
 use super::{bounded, items, text};
 use crate::{
@@ -40,8 +41,8 @@ impl CallKind {
     }
 }
 
-/// An error of a provider, with bounded texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error of a provider, with bounded texts. The store keeps it as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ProviderError {
     /// The code; 0 if the response contained none, or if the error is Galley's own.
     pub code: u32,

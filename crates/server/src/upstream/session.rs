@@ -14,7 +14,7 @@ use galley_domain::{
     upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
 };
 use galley_store::{
-    DegradedReason, EndedApproval, Fence, Fenced, Lease, LeaseState, Store, StoreError,
+    Degraded, DegradedReason, EndedApproval, Fence, Fenced, Lease, LeaseState, Store, StoreError,
     UpstreamConnection,
 };
 use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
@@ -185,8 +185,13 @@ impl Session {
                 let degraded = match &error {
                     SyncError::Secret(error) if is_background => {
                         let until = now.checked_add(PROBE_INTERVAL).unwrap_or(Timestamp::MAX);
-                        let why = (DegradedReason::Credentials, Some(until), Some(error.shown()));
-                        context.store.set_degraded(fence, Some(why), now).await.map(drop)
+                        let degraded = Degraded {
+                            reason: DegradedReason::Credentials,
+                            since: now,
+                            until: Some(until),
+                            error: Some(error.shown()),
+                        };
+                        context.store.set_degraded(fence, Some(degraded), now).await.map(drop)
                     }
                     _ => Ok(()),
                 };
@@ -327,8 +332,9 @@ impl Session {
             }
             _ => (DegradedReason::Unreachable, later(UNREACHABLE_REST)),
         };
-        let degraded = Some((reason, Some(until), Some(failure.to_error())));
-        kept(self.context.store.set_degraded(self.fence, degraded, now).await?)?;
+        let (until, error) = (Some(until), Some(failure.to_error()));
+        let degraded = Degraded { reason, since: now, until, error };
+        kept(self.context.store.set_degraded(self.fence, Some(degraded), now).await?)?;
         Ok(SyncError::Call(failure))
     }
 

@@ -1,13 +1,19 @@
-//! Leases: at most one worker works on a connection.
+//! Leases: at most one worker works on a connection. What its calls tell: the budget, why calls fail, and
+//! when the token expires.
 
-use galley_domain::id::AccountId;
-use jiff::Timestamp;
+use galley_domain::{
+    id::AccountId,
+    template::lifecycle::EventType,
+    upstream::{CallBudget, CallKind},
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 
-use super::{connections::connection, select};
+use super::{connections::connection, leased, leased_with_account, select};
 use crate::{
-    Fence, Fenced, Lease, LeaseState, Store, StoreError, UpstreamConnection,
+    CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, Store, StoreError,
     engine::{Tx, values},
-    stored_row::Row,
+    events::append_upstream,
     stored_row::StoredRow as _,
 };
 
@@ -24,8 +30,11 @@ impl Store {
         let leasing = self.write("lease_connection", input, |&(account, at, until), tx| {
             Box::pin(async move {
                 let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
-                let found = tx.query_one(&statement, &values![account], with_fence).await?;
-                let Some((mut connection, last)) = found else { return Ok(None) };
+                let values = values![account];
+                let found = tx.query_one(&statement, &values, |row| {
+                    Ok((connection(row)?, row.number("fence")?))
+                });
+                let Some((mut connection, last)) = found.await? else { return Ok(None) };
                 if connection.leased_until.is_some_and(|leased_until| leased_until > at) {
                     // A commit would wait for the disk, although nothing has changed.
                     return Ok(tx.refuse(None));
@@ -73,11 +82,123 @@ impl Store {
             Fenced::LeaseLost => Fenced::LeaseLost,
         })
     }
-}
 
-/// A connection, and the number of its last lease.
-fn with_fence(row: &Row<'_>) -> Result<(UpstreamConnection, u64), StoreError> {
-    Ok((connection(row)?, row.number("fence")?))
+    /// Counts a call before it is made. `is_sweep`: it is part of a sweep, which may use only a part
+    /// of the budget.
+    pub async fn take_call(
+        &self,
+        fence: Fence,
+        kind: CallKind,
+        is_sweep: bool,
+        calls_per_hour: u32,
+        at: Timestamp,
+    ) -> Result<Fenced<CallPermit>, StoreError> {
+        let input = (fence, kind, is_sweep, calls_per_hour, at);
+        self.write("take_call", input, |&(fence, kind, is_sweep, calls_per_hour, at), tx| {
+            Box::pin(async move {
+                let Some(leased) = leased(tx, fence).await? else { return Ok(Fenced::LeaseLost) };
+                let budget = CallBudget { calls_per_hour, ..leased.budget };
+                let taken =
+                    if is_sweep { budget.take_for_sweep(kind, at) } else { budget.take(kind, at) };
+                let budget = match taken {
+                    Ok(budget) => budget,
+                    Err(until) => return Ok(tx.refuse(Fenced::Done(CallPermit::NotBefore(until)))),
+                };
+                let update = "UPDATE upstream SET calls = $2, sweep_calls = $3, creates = $4, \
+                              rest_until = $5 WHERE account_id = $1";
+                let values = values![
+                    fence.account,
+                    budget.calls.to_text(),
+                    budget.sweep_calls.to_text(),
+                    budget.creates.to_text(),
+                    budget.rest_until,
+                ];
+                tx.defer(update, &values)?;
+                Ok(Fenced::Done(CallPermit::Granted))
+            })
+        })
+        .await
+    }
+
+    /// Makes no call for this long, or longer if calls already rest, because the provider says that
+    /// its budget is almost used up. Calls do not fail, so that the connection is not degraded.
+    pub async fn rest_calls(
+        &self,
+        fence: Fence,
+        rest: SignedDuration,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.write("rest_calls", (fence, rest, at), |&(fence, rest, at), tx| {
+            Box::pin(async move {
+                let Some(leased) = leased(tx, fence).await? else { return Ok(Fenced::LeaseLost) };
+                let rest_until = leased.budget.resting(rest, at).rest_until;
+                let update = "UPDATE upstream SET rest_until = $2 WHERE account_id = $1";
+                tx.defer(update, &values![fence.account, rest_until])?;
+                Ok(Fenced::Done(()))
+            })
+        })
+        .await
+    }
+
+    /// Records why calls fail and until when none is made, or that they succeed again. An event tells
+    /// of each change of the reason; with the same one, they have failed since before.
+    pub async fn set_degraded(
+        &self,
+        fence: Fence,
+        degraded: Option<Degraded>,
+        at: Timestamp,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.write("set_degraded", (fence, degraded, at), |&(fence, ref degraded, at), tx| {
+            Box::pin(async move {
+                let Some(leased) = leased_with_account(tx, fence).await? else {
+                    return Ok(Fenced::LeaseLost);
+                };
+                let (kind, reason) = match (degraded, &leased.degraded) {
+                    (Some(after), _) => (EventType::UpstreamDegraded, after.reason),
+                    (None, Some(before)) => (EventType::UpstreamRecovered, before.reason),
+                    // Nothing has to be synced.
+                    (None, None) => return Ok(tx.refuse(Fenced::Done(()))),
+                };
+                let after = degraded.as_ref();
+                let before = leased.degraded.as_ref();
+                let same = before.filter(|it| after.is_some_and(|after| after.reason == it.reason));
+                let update = "UPDATE upstream SET degraded = $2, degraded_since = $3, \
+                              degraded_until = $4, error = $5 WHERE account_id = $1";
+                let values = values![
+                    fence.account,
+                    after.map(|it| it.reason.as_str()),
+                    after.map(|it| same.unwrap_or(it).since),
+                    after.and_then(|it| it.until),
+                    after.and_then(|it| it.error.as_ref()).map(|it| json!(it).to_string()),
+                ];
+                tx.defer(update, &values)?;
+                if same.is_none() {
+                    append_upstream(tx, &leased, kind, reason.as_str(), at)?;
+                }
+                Ok(Fenced::Done(()))
+            })
+        })
+        .await
+    }
+
+    /// Records when the token expires; `None` if it does not.
+    pub async fn record_token_expiry(
+        &self,
+        fence: Fence,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Fenced<()>, StoreError> {
+        self.write("record_token_expiry", (fence, expires_at), |&(fence, expires_at), tx| {
+            Box::pin(async move {
+                if leased(tx, fence).await?.is_none() {
+                    return Ok(Fenced::LeaseLost);
+                }
+                let update = "UPDATE upstream SET token_expires_at = $2 WHERE account_id = $1";
+                tx.defer(update, &values![fence.account, expires_at])?;
+                Ok(Fenced::Done(()))
+            })
+        })
+        .await
+    }
 }
 
 /// Whether workers make no calls of a connection, as an SQL expression in an update of `upstream`.

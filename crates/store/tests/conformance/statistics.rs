@@ -5,8 +5,9 @@ use galley_domain::{
     upstream::{CallFailure, CallKind, HeldReason, ProviderError},
 };
 use galley_store::{
-    Author, ConnectionChange, DegradedReason, NewTemplate, ReviewStatistics, SearchStatistics,
-    StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange, WebhookStatistics,
+    Author, ConnectionChange, Degraded, DegradedReason, NewTemplate, ReviewStatistics,
+    SearchStatistics, StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange,
+    WebhookStatistics,
 };
 use galley_test_macros::on_both_databases;
 
@@ -186,7 +187,12 @@ async fn connections_are_counted_by_state_with_their_oldest_work(store: &Shared)
     let edit =
         TemplateChange { at: noon(70), ..changing(first.account, template, Review::Provider) };
     done(store.edit_template(edit, body_edit(1)).await.unwrap());
-    let degraded = Some((DegradedReason::Credentials, None, None));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Credentials,
+        since: noon(80),
+        until: None,
+        error: None,
+    });
     fenced(store.set_degraded(first, degraded, noon(80)).await.unwrap());
     let by = Author::operator(noon(90));
     assert!(store.change_connection(second, ConnectionChange::Paused, by).await.unwrap());

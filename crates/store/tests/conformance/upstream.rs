@@ -9,7 +9,7 @@ use galley_domain::{
     upstream::{CallKind, ProviderError, RemoteId, RemoteTemplate, read_hook},
 };
 use galley_store::{
-    Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, DegradedReason,
+    Author, ConnectOutcome, ConnectionChange, CreateAccountOutcome, Degraded, DegradedReason,
     DeleteAccountOutcome, DueWork, Event, EventSubject, Fence, Fenced, HintReport, MirrorFilter,
     MirroredTemplate, NewAccount, NewConnection, PageRecord, PageResult, ReadRecord, SecretHash,
     StoredSecret,
@@ -273,7 +273,12 @@ async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
     sweep(store, new, &[remote("1", "a", "APPROVED", "Hi")], 2).await;
     let before = (store.connection(account).await.unwrap(), kinds(store, account).await);
     let template = remote("1", "a", "REJECTED", "Hi");
-    let degraded = Some((DegradedReason::Throttle, None, None));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Throttle,
+        since: noon(3),
+        until: None,
+        error: None,
+    });
     assert_eq!(store.begin_sweep(old, true, noon(3)).await.unwrap(), Fenced::LeaseLost);
     let page = last_page(std::slice::from_ref(&template), 3);
     assert_eq!(store.record_page(old, page, noon(3)).await.unwrap(), Fenced::LeaseLost);
@@ -367,7 +372,12 @@ async fn calls_that_fail_raise_one_event_until_they_succeed(store: &Shared) {
     };
     let set = async |reason: Option<DegradedReason>, at: i64| {
         let until = Some(noon(at + 15 * MINUTE));
-        let degraded = reason.map(|reason| (reason, until, Some(error.clone())));
+        let degraded = reason.map(|reason| Degraded {
+            reason,
+            since: noon(at),
+            until,
+            error: Some(error.clone()),
+        });
         done(store.set_degraded(fence, degraded, noon(at)).await.unwrap());
         store.connection(fence.account).await.unwrap().unwrap().degraded
     };
@@ -444,7 +454,12 @@ async fn a_connection_has_work_when_something_is_due(store: &Shared) {
     store.record_hints(account, hook(1), noon(7)).await.unwrap();
     assert_eq!(work(store, 8).await, now, "a template has to be read");
     let fence = store.lease_connection(account, noon(8), noon(9)).await.unwrap().unwrap().fence;
-    let degraded = Some((DegradedReason::Unreachable, Some(noon(HOUR)), None));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Unreachable,
+        since: noon(8),
+        until: Some(noon(HOUR)),
+        error: None,
+    });
     done(store.set_degraded(fence, degraded, noon(8)).await.unwrap());
     assert_eq!(work(store, 10).await, later(noon(HOUR)), "no calls before that");
     let token = ConnectionChange::Token(StoredSecret(vec![7]), None);

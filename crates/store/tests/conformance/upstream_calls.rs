@@ -6,7 +6,9 @@ use galley_domain::{
     template::lifecycle::EventType,
     upstream::{CallKind, ProviderError},
 };
-use galley_store::{Author, CallPermit, ConnectionChange, DegradedReason, Fenced, StoredSecret};
+use galley_store::{
+    Author, CallPermit, ConnectionChange, Degraded, DegradedReason, Fenced, StoredSecret,
+};
 use jiff::SignedDuration;
 
 use super::{
@@ -72,7 +74,12 @@ async fn a_connection_rests_for_each_reason_that_prevents_a_call(store: &Shared)
     assert!(!rests(CallKind::Edit, 200, 1).await);
     assert!(rests(CallKind::Edit, 100, 1).await, "no more calls in this hour");
     assert!(!rests(CallKind::Create, 100, 2 * HOUR).await);
-    let degraded = Some((DegradedReason::Unreachable, Some(noon(3 * HOUR)), None));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Unreachable,
+        since: noon(2 * HOUR),
+        until: Some(noon(3 * HOUR)),
+        error: None,
+    });
     done(store.set_degraded(fence, degraded, noon(2 * HOUR)).await.unwrap());
     assert!(rests(CallKind::Edit, 200, 3 * HOUR - 1).await);
     assert!(!rests(CallKind::Edit, 200, 3 * HOUR).await);
@@ -124,7 +131,12 @@ async fn a_new_token_ends_that_calls_fail(store: &Shared) {
     let fence = connected(store, "a").await;
     let account = fence.account;
     let error = ProviderError { code: 190, subcode: None, title: None, message: "No".to_owned() };
-    let degraded = Some((DegradedReason::Credentials, Some(noon(HOUR)), Some(error)));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Credentials,
+        since: noon(1),
+        until: Some(noon(HOUR)),
+        error: Some(error),
+    });
     done(store.set_degraded(fence, degraded, noon(1)).await.unwrap());
     let rest = SignedDuration::from_hours(2);
     done(store.rest_calls(fence, rest, noon(1)).await.unwrap());

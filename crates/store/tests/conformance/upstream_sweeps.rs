@@ -10,7 +10,7 @@ use galley_domain::{
     },
 };
 use galley_store::{
-    Author, ConnectionChange, DegradedReason, DueWork, Fence, MirrorFilter, PageRecord,
+    Author, ConnectionChange, Degraded, DegradedReason, DueWork, Fence, MirrorFilter, PageRecord,
     SweepPosition, SweepReport, UpstreamAction, UpstreamActionOutcome,
 };
 use galley_test_macros::on_both_databases;
@@ -300,7 +300,12 @@ async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
     assert_eq!(work(HOUR).await, DueWork::default(), "a person looks first");
 
     let fence = lease(store, account).await;
-    let degraded = Some((DegradedReason::Credentials, Some(noon(15 * MINUTE)), None));
+    let degraded = Some(Degraded {
+        reason: DegradedReason::Credentials,
+        since: noon(3),
+        until: Some(noon(15 * MINUTE)),
+        error: None,
+    });
     done(store.set_degraded(fence, degraded, noon(3)).await.unwrap());
     done(store.release_connection(fence).await.unwrap());
     assert_eq!(work(4).await, later, "a check shows that calls succeed");
