@@ -2,7 +2,7 @@
 
 use galley_domain::{
     id::AccountId,
-    upstream::{CallBudget, CallKind, ProviderError, SweepProgress, sweep::SWEEPS_UNTIL_GONE},
+    upstream::{CallBudget, CallKind, ProviderError, SweepProgress},
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -270,16 +270,6 @@ impl ConnectionChange {
             Self::Paused => "paused",
             Self::Resumed => "resumed",
             Self::MissingAccepted => "missing_accepted",
-        }
-    }
-
-    /// The value of `missing` in the rows that a suspicious sweep did not see, if the change ends the
-    /// suspicion.
-    pub(crate) fn missing_after(&self) -> Option<u32> {
-        match self {
-            Self::Resumed => Some(0),
-            Self::MissingAccepted => Some(SWEEPS_UNTIL_GONE),
-            _ => None,
         }
     }
 }

@@ -5,18 +5,19 @@ use galley_domain::{
     rulebook::WHATSAPP,
     template::lifecycle::EventType,
     upstream::{
-        CallBudget, CallKind, Operation, ProviderError, SweepProgress,
+        CallBudget, CallKind, HeldReason, Operation, SweepProgress,
         budget::{DEFAULT_CALLS_PER_HOUR, RollingHour},
+        sweep::SWEEPS_UNTIL_GONE,
     },
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::decisions::OWN_APPROVALS;
-use super::{one, operations, select, sweeps::UNSEEN};
+use super::{one, operations::release_held, select, sweeps::UNSEEN};
 use crate::{
-    Account, AuditKind, Author, ConnectOutcome, ConnectionChange, Degraded, DegradedReason,
-    DueWork, NewConnection, SecretHash, Store, StoreError, StoredSecret, Sweep, SweepPosition,
+    AuditKind, Author, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, DueWork,
+    NewConnection, SecretHash, Store, StoreError, StoredSecret, Sweep, SweepPosition,
     UpstreamConnection, accounts,
     decisions::audit::AuditedChange,
     encoding::origin,
@@ -28,7 +29,49 @@ use crate::{
 impl Store {
     /// Connects an account to a provider.
     pub async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError> {
-        self.write("connect_upstream", new, |new, tx| Box::pin(connect(tx, new))).await
+        self.write("connect_upstream", new, |new, tx| {
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                tx.lock(new.account).await?;
+                let Some(account) = accounts::one(tx, new.account).await? else {
+                    return Ok(ConnectOutcome::NoAccount);
+                };
+                if account.rulebook != WHATSAPP.name {
+                    return Ok(ConnectOutcome::NotWhatsapp);
+                }
+                if account.emulator.is_some() {
+                    return Ok(ConnectOutcome::Emulator);
+                }
+                if one(tx, new.account).await?.is_some() {
+                    return Ok(ConnectOutcome::Exists);
+                }
+                // The fence begins with the time: no lease of an earlier connection has a number of
+                // this one.
+                let insert = "INSERT INTO upstream (account_id, base_url, waba, app_id, token, \
+                              token_expires_at, app_secret, hook_hash, connected_at, fence) \
+                              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)";
+                let values = values![
+                    new.account,
+                    &new.base_url,
+                    &new.waba,
+                    new.app_id.as_ref(),
+                    &new.token,
+                    new.token_expires_at,
+                    new.app_secret.as_ref(),
+                    new.hook_hash,
+                    new.by.at,
+                ];
+                tx.execute(insert, &values).await?;
+                let details = json!({"origin": origin(&new.base_url), "waba": new.waba});
+                let connected =
+                    AuditedChange::new(AuditKind::UpstreamConnected, new.account, details);
+                tx.audit(new.account, connected, new.by)?;
+                // Cached accounts have another review now.
+                tx.credentials_changed().await?;
+                Ok(ConnectOutcome::Connected)
+            })
+        })
+        .await
     }
 
     /// Deletes a connection with its mirror and its operations; `false` if there is none. The
@@ -61,8 +104,70 @@ impl Store {
         change: ConnectionChange,
         by: Author,
     ) -> Result<bool, StoreError> {
-        self.write("change_connection", (account, change, by), |(account, change, by), tx| {
-            Box::pin(apply_change(tx, *account, change, *by))
+        self.write("change_connection", (account, change, by), |&(account, ref change, by), tx| {
+            Box::pin(async move {
+                tx.lock(account).await?;
+                let Some(before) = one(tx, account).await? else { return Ok(false) };
+                let recovered = match change {
+                    ConnectionChange::Token(token, expires_at) => {
+                        let update = "UPDATE upstream SET token = $2, token_expires_at = $3, \
+                                      degraded = NULL, degraded_since = NULL, \
+                                      degraded_until = NULL, error = NULL WHERE account_id = $1";
+                        tx.execute(update, &values![account, token, *expires_at]).await?;
+                        // The provider has accepted the token, so calls succeed again.
+                        before.degraded.as_ref().map(|it| it.reason.as_str())
+                    }
+                    ConnectionChange::AppSecret(secret) => {
+                        let update = "UPDATE upstream SET app_secret = $2 WHERE account_id = $1";
+                        tx.execute(update, &values![account, secret.as_ref()]).await?;
+                        None
+                    }
+                    ConnectionChange::Hook(hash) => {
+                        let update = "UPDATE upstream SET hook_hash = $2 WHERE account_id = $1";
+                        tx.execute(update, &values![account, *hash]).await?;
+                        None
+                    }
+                    ConnectionChange::Paused => {
+                        let update = "UPDATE upstream SET paused_at = coalesce(paused_at, $2) \
+                                      WHERE account_id = $1";
+                        tx.execute(update, &values![account, by.at]).await?;
+                        None
+                    }
+                    ConnectionChange::Resumed | ConnectionChange::MissingAccepted => {
+                        if before.is_frozen() {
+                            let is_accepted = *change == ConnectionChange::MissingAccepted;
+                            let missing = if is_accepted { SWEEPS_UNTIL_GONE } else { 0 };
+                            let update = format!(
+                                "UPDATE upstream_template SET missing = {missing} WHERE {UNSEEN}"
+                            );
+                            tx.execute(&update, &values![account]).await?;
+                        }
+                        let update = "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
+                                      degraded_until = NULL, rest_until = NULL \
+                                      WHERE account_id = $1";
+                        tx.execute(update, &values![account]).await?;
+                        before.is_frozen().then_some(SUSPICIOUS)
+                    }
+                };
+                // Calls are made again that had to wait for the change.
+                if matches!(
+                    change,
+                    ConnectionChange::Token(..)
+                        | ConnectionChange::Resumed
+                        | ConnectionChange::MissingAccepted
+                ) {
+                    for reason in [HeldReason::Credentials, HeldReason::Restricted] {
+                        release_held(tx, account, reason, Operation::released, by.at).await?;
+                    }
+                }
+                let details = json!({"change": change.as_str()});
+                let changed = AuditedChange::new(AuditKind::UpstreamChanged, account, details);
+                tx.audit(account, changed, by)?;
+                if let Some(reason) = recovered {
+                    append_upstream(tx, &before, EventType::UpstreamRecovered, reason, by.at)?;
+                }
+                Ok(true)
+            })
         })
         .await
     }
@@ -114,51 +219,31 @@ impl Store {
         sweep_interval: SignedDuration,
         calls_per_hour: u32,
     ) -> Result<DueWork<AccountId>, StoreError> {
+        // Approvals are looked for only if a first sweep is due now.
         let statement = format!(
-            "SELECT {CONNECTION_COLUMNS}, {} FROM upstream u JOIN account a \
+            "SELECT {CONNECTION_COLUMNS}, (SELECT min(t.dirty_at) FROM upstream_template t WHERE \
+             t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, \
+             EXISTS (SELECT 1 FROM upstream_template t WHERE t.account_id = u.account_id AND \
+             t.gone_at IS NULL AND t.missing > 0 AND t.missing >= 2 AND t.dirty_at IS NULL) \
+             AS is_missing, (SELECT min(CASE WHEN o.state = 'held' THEN o.held_until \
+             ELSE coalesce(o.held_until, 0) END) FROM upstream_operation o WHERE \
+             o.account_id = u.account_id AND \
+             o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_at, \
+             CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL AND \
+             (u.degraded_until IS NULL OR u.degraded_until <= $1) AND u.connected_at <= $2 \
+             THEN EXISTS (SELECT 1 FROM template WHERE account_id = u.account_id AND \
+             {OWN_APPROVALS}) ELSE false END AS has_own_approvals FROM upstream u JOIN account a \
              ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
-             ORDER BY u.account_id",
-            work_columns()
+             ORDER BY u.account_id"
         );
-        let values = first_sweep_times(at, sweep_interval).map(Value::from);
+        let connected_by = at.checked_sub(sweep_interval).unwrap_or(Timestamp::MIN);
+        let values = values![at, connected_by];
         let (method, path) = ("connections_with_work", ReadPath::Background);
         let work = self.read(method, path, statement, values, move |row| {
             connection_work(row, at, sweep_interval, calls_per_hour)
         });
         Ok(DueWork::at(at, work.await?))
     }
-}
-
-async fn connect(tx: &mut Tx<'_>, new: &NewConnection) -> Result<ConnectOutcome, StoreError> {
-    tx.lock_credentials().await?;
-    tx.lock(new.account).await?;
-    let account = accounts::one(tx, new.account).await?;
-    let is_connected = one(tx, new.account).await?.is_some();
-    if let Some(refusal) = connect_refusal(account.as_ref(), is_connected) {
-        return Ok(refusal);
-    }
-    // The fence begins with the time: no lease of an earlier connection has a number of this one.
-    let insert = "INSERT INTO upstream (account_id, base_url, waba, app_id, token, \
-                  token_expires_at, app_secret, hook_hash, connected_at, fence) \
-                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)";
-    let values = values![
-        new.account,
-        &new.base_url,
-        &new.waba,
-        new.app_id.as_ref(),
-        &new.token,
-        new.token_expires_at,
-        new.app_secret.as_ref(),
-        new.hook_hash,
-        new.by.at,
-    ];
-    tx.execute(insert, &values).await?;
-    let details = json!({"origin": origin(&new.base_url), "waba": new.waba});
-    let connected = AuditedChange::new(AuditKind::UpstreamConnected, new.account, details);
-    tx.audit(new.account, connected, new.by)?;
-    // Cached accounts have another review now.
-    tx.credentials_changed().await?;
-    Ok(ConnectOutcome::Connected)
 }
 
 /// Deletes what only a connected account has.
@@ -173,56 +258,6 @@ pub(crate) async fn delete_account(tx: &mut Tx<'_>, account: AccountId) -> Resul
     Ok(())
 }
 
-async fn apply_change(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    change: &ConnectionChange,
-    by: Author,
-) -> Result<bool, StoreError> {
-    tx.lock(account).await?;
-    let Some(before) = one(tx, account).await? else { return Ok(false) };
-    match change {
-        ConnectionChange::Token(token, expires_at) => {
-            let update = "UPDATE upstream SET token = $2, token_expires_at = $3, degraded = NULL, \
-                          degraded_since = NULL, degraded_until = NULL, error = NULL \
-                          WHERE account_id = $1";
-            tx.execute(update, &values![account, token, *expires_at]).await?;
-        }
-        ConnectionChange::AppSecret(secret) => {
-            let update = "UPDATE upstream SET app_secret = $2 WHERE account_id = $1";
-            tx.execute(update, &values![account, secret.as_ref()]).await?;
-        }
-        ConnectionChange::Hook(hash) => {
-            let update = "UPDATE upstream SET hook_hash = $2 WHERE account_id = $1";
-            tx.execute(update, &values![account, *hash]).await?;
-        }
-        ConnectionChange::Paused => {
-            let update =
-                "UPDATE upstream SET paused_at = coalesce(paused_at, $2) WHERE account_id = $1";
-            tx.execute(update, &values![account, by.at]).await?;
-        }
-        ConnectionChange::Resumed | ConnectionChange::MissingAccepted => {
-            if let Some(missing) = change.missing_after().filter(|_| before.is_frozen()) {
-                let update =
-                    format!("UPDATE upstream_template SET missing = {missing} WHERE {UNSEEN}");
-                tx.execute(&update, &values![account]).await?;
-            }
-            let update = "UPDATE upstream SET paused_at = NULL, suspicious_at = NULL, \
-                          degraded_until = NULL, rest_until = NULL WHERE account_id = $1";
-            tx.execute(update, &values![account]).await?;
-        }
-    }
-    for reason in change.ended_reasons() {
-        operations::release_held(tx, account, *reason, Operation::released, by.at).await?;
-    }
-    let details = json!({"change": change.as_str()});
-    tx.audit(account, AuditedChange::new(AuditKind::UpstreamChanged, account, details), by)?;
-    if let Some((kind, reason)) = change.event(&before) {
-        append_upstream(tx, &before, kind, reason, by.at)?;
-    }
-    Ok(true)
-}
-
 /// The columns that [`connection`] reads.
 pub(super) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u.app_id, u.token, \
      u.token_expires_at, u.app_secret, u.connected_at, u.paused_at, u.suspicious_at, u.degraded, \
@@ -230,31 +265,6 @@ pub(super) const CONNECTION_COLUMNS: &str = "u.account_id, u.base_url, u.waba, u
      u.sweep, u.sweep_began_at, u.sweep_full, u.sweep_cursor, u.sweep_seen, u.sweep_changed, \
      u.sweep_total, u.sweep_restarted, u.sweep_generated, u.sweep_idle, u.sweep_wanted, u.sweep_ended_at, u.swept_at, u.read_all_at, \
      u.template_limit, u.fence, u.leased_until";
-
-/// Further columns that [`connection_work`] reads, with `$1` as the time, and `$2` as the time at which
-/// connections were made whose first sweep is due now. Only then approvals are looked for.
-fn work_columns() -> String {
-    format!(
-        "{WORK_COLUMNS}, CASE WHEN u.sweep_began_at IS NULL AND u.sweep_ended_at IS NULL AND \
-         (u.degraded_until IS NULL OR u.degraded_until <= $1) AND u.connected_at <= $2 THEN EXISTS \
-         (SELECT 1 FROM template WHERE account_id = u.account_id AND {OWN_APPROVALS}) ELSE false END \
-         AS has_own_approvals"
-    )
-}
-
-/// The values of [`work_columns`].
-fn first_sweep_times(at: Timestamp, sweep_interval: SignedDuration) -> [i64; 2] {
-    let connected_by = at.checked_sub(sweep_interval).unwrap_or(Timestamp::MIN);
-    [at, connected_by].map(Timestamp::as_millisecond)
-}
-
-const WORK_COLUMNS: &str = "(SELECT min(t.dirty_at) FROM upstream_template t WHERE \
-     t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, EXISTS (SELECT 1 FROM upstream_template t \
-     WHERE t.account_id = u.account_id AND t.gone_at IS NULL AND t.missing > 0 AND \
-     t.missing >= 2 AND t.dirty_at IS NULL) AS is_missing, \
-     (SELECT min(CASE WHEN o.state = 'held' THEN o.held_until ELSE coalesce(o.held_until, 0) END) \
-     FROM upstream_operation o WHERE o.account_id = u.account_id AND \
-     o.state IN ('queued', 'sending', 'unknown', 'probing', 'held')) AS operation_at";
 
 /// The connection in a row.
 pub(super) fn connection(row: &Row<'_>) -> Result<UpstreamConnection, StoreError> {
@@ -296,7 +306,7 @@ fn degraded(row: &Row<'_>) -> Result<Option<Degraded>, StoreError> {
         reason,
         since: row.timestamp("degraded_since")?,
         until: row.optional_timestamp("degraded_until")?,
-        error: row.optional("error", |text: String| error(&text))?,
+        error: row.optional("error", |text: String| serde_json::from_str(&text).ok())?,
     }))
 }
 
@@ -307,7 +317,11 @@ fn sweep(row: &Row<'_>) -> Result<Option<Sweep>, StoreError> {
         number: row.number("sweep")?,
         began_at,
         full: row.value("sweep_full")?,
-        position: SweepPosition::restored(row.value("sweep_cursor")?),
+        position: match row.value::<Option<String>>("sweep_cursor")? {
+            None => SweepPosition::Start,
+            Some(cursor) if cursor.is_empty() => SweepPosition::End,
+            Some(cursor) => SweepPosition::After(cursor),
+        },
         progress: SweepProgress {
             seen: row.decoded("sweep_seen", count)?,
             restarted: row.value("sweep_restarted")?,
@@ -320,44 +334,11 @@ fn sweep(row: &Row<'_>) -> Result<Option<Sweep>, StoreError> {
     }))
 }
 
-/// An error of the provider as it is stored.
-pub(super) fn stored_error(error: &ProviderError) -> String {
-    let ProviderError { code, subcode, title, message } = error;
-    serde_json::json!({"code": code, "subcode": subcode, "title": title, "message": message})
-        .to_string()
-}
-
-pub(super) fn error(text: &str) -> Option<ProviderError> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let number = |key| {
-        value.get(key).and_then(serde_json::Value::as_u64).and_then(|it| u32::try_from(it).ok())
-    };
-    let text = |key| value.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    Some(ProviderError {
-        code: number("code")?,
-        subcode: number("subcode"),
-        title: text("title"),
-        message: text("message")?,
-    })
-}
-
-/// Why an account cannot be connected.
-fn connect_refusal(account: Option<&Account>, is_connected: bool) -> Option<ConnectOutcome> {
-    let Some(account) = account else { return Some(ConnectOutcome::NoAccount) };
-    if account.rulebook != WHATSAPP.name {
-        Some(ConnectOutcome::NotWhatsapp)
-    } else if account.emulator.is_some() {
-        Some(ConnectOutcome::Emulator)
-    } else {
-        is_connected.then_some(ConnectOutcome::Exists)
-    }
-}
-
 /// How soon after a sweep a webhook about an unknown template causes another one.
 const WANTED_SWEEP_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// The connection in a row with [`CONNECTION_COLUMNS`] and [`work_columns`], which is not paused, and
-/// when its next work is due; `None` if it has none.
+/// The connection in a row of [`Store::connections_with_work`], and when its next work is due; `None` if it
+/// has none.
 fn connection_work(
     row: &Row<'_>,
     at: Timestamp,
@@ -399,32 +380,5 @@ fn connection_work(
     Ok((connection.account, first.map(|first| later(first, rests_until))))
 }
 
-/// The event of a change of why calls fail, with its reason.
-pub(super) fn degraded_event(
-    before: Option<&Degraded>,
-    after: Option<DegradedReason>,
-) -> Option<(EventType, &'static str)> {
-    match (before.map(|it| it.reason), after) {
-        (before, after) if before == after => None,
-        (_, Some(reason)) => Some((EventType::UpstreamDegraded, reason.as_str())),
-        (Some(before), None) => Some((EventType::UpstreamRecovered, before.as_str())),
-        (None, None) => None,
-    }
-}
-
 /// The reason of the events about a connection that becomes suspicious or no longer is.
 pub(super) const SUSPICIOUS: &str = "suspicious";
-
-impl ConnectionChange {
-    /// The event that the change of a connection causes, with its reason. The provider has accepted a
-    /// new token, so calls succeed again.
-    fn event(&self, before: &UpstreamConnection) -> Option<(EventType, &'static str)> {
-        match self {
-            Self::Token(..) => degraded_event(before.degraded.as_ref(), None),
-            Self::Resumed | Self::MissingAccepted => {
-                before.is_frozen().then_some((EventType::UpstreamRecovered, SUSPICIOUS))
-            }
-            Self::AppSecret(_) | Self::Hook(_) | Self::Paused => None,
-        }
-    }
-}

@@ -11,13 +11,14 @@ use galley_domain::{
     },
 };
 use jiff::Timestamp;
+use serde_json::json;
 
 use self::outcomes::Outcome;
 use super::decisions::{
     DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
     UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff,
 };
-use super::{connections::stored_error, leased_with_account};
+use super::leased_with_account;
 use crate::{
     Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
     encoding::key,
@@ -322,7 +323,7 @@ pub(super) async fn write(tx: &mut Tx<'_>, operation: &StoredOperation) -> Resul
         operation.held_reason(),
         operation.operation.held_until,
         operation.operation.attempts,
-        operation.operation.error.as_ref().map(stored_error),
+        operation.operation.error.as_ref().map(|it| json!(it).to_string()),
         operation.sent_at,
         operation.updated_at,
         operation.operation.unknown_calls,

@@ -259,14 +259,3 @@ const COUNT_MISSING: &str = "UPDATE upstream_template SET missing = missing + 1 
      account_id = $1 AND sweep <> $2 AND gone_at IS NULL";
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
-
-impl SweepPosition {
-    /// The position with this stored cursor.
-    pub(super) fn restored(cursor: Option<String>) -> Self {
-        match cursor {
-            None => Self::Start,
-            Some(cursor) if cursor.is_empty() => Self::End,
-            Some(cursor) => Self::After(cursor),
-        }
-    }
-}

@@ -13,7 +13,7 @@ use super::LocalChange;
 use crate::{
     MirroredTemplate, OPERATION_DAYS, StoreError, StoredOperation, StoredTemplate,
     stored_row::{Row, StoredRow as _},
-    upstream::{connections::error, hints::next_dirty},
+    upstream::hints::next_dirty,
 };
 
 /// Queues an operation again that is held for a reason, if that has ended for it.
@@ -150,7 +150,7 @@ pub(crate) fn operation(row: &Row<'_>) -> Result<StoredOperation, StoreError> {
             attempts: row.decoded("attempts", |count: i64| u32::try_from(count).ok())?,
             unknown_calls: row.decoded("unknown_calls", |count: i64| u32::try_from(count).ok())?,
             held_until: row.optional_timestamp("held_until")?,
-            error: row.optional("error", |text: String| error(&text))?,
+            error: row.optional("error", |text: String| serde_json::from_str(&text).ok())?,
         },
         replaces: row.optional("replaces", |key: Vec<u8>| key.try_into().ok())?,
         created_at: row.timestamp("created_at")?,

@@ -2,14 +2,13 @@
 
 use galley_domain::{
     template::{Review, Status},
-    upstream::{HeldReason, OperationKind, content::ContentKey},
+    upstream::{OperationKind, content::ContentKey},
 };
 use serde_json::json;
 
 use crate::{
-    Actor, AuditKind, ChangeOutcome, ConnectionChange, MirroredTemplate, StoredOperation,
-    StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
-    decisions::audit::AuditedChange,
+    Actor, AuditKind, ChangeOutcome, MirroredTemplate, StoredOperation, StoredTemplate,
+    TemplateChange, UpstreamAction, UpstreamActionOutcome, decisions::audit::AuditedChange,
 };
 
 /// Operations that a later one can supersede, or has to wait for, as an SQL condition.
@@ -255,18 +254,6 @@ impl StoredTemplate {
     /// Whether a person, not a script or a provider, decided on the newest version.
     pub(crate) fn has_own_decision(&self) -> bool {
         matches!(self.decided_by, Some(Actor::Token(_) | Actor::Operator))
-    }
-}
-
-impl ConnectionChange {
-    /// The reasons for which no operation is held any more after the change.
-    pub(crate) fn ended_reasons(&self) -> &'static [HeldReason] {
-        match self {
-            Self::Token(..) | Self::Resumed | Self::MissingAccepted => {
-                &[HeldReason::Credentials, HeldReason::Restricted]
-            }
-            Self::AppSecret(_) | Self::Hook(_) | Self::Paused => &[],
-        }
     }
 }
 
