@@ -1,19 +1,21 @@
-//! What changes of templates and people queue at the provider.
+//! What changes of templates cause at the provider, and what people may ask for there.
+
+#[cfg(test)]
+mod tests;
 
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
-    upstream::OperationKind,
+    template::{Review, Status},
+    upstream::{OperationKind, content::ContentKey},
 };
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::decisions::{
-    LocalChange, PlannedAction, Provided, acted, imported_content, plan_action,
-};
+use super::decisions::{LocalChange, imported_content};
 use super::{mirror, observations::write_change, one, operations};
 use crate::{
-    AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, Store,
+    Actor, AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, Store,
     StoreError, StoredOperation, StoredTemplate, TemplateChange, UpstreamAction,
     UpstreamActionOutcome,
     decisions::audit::AuditedChange,
@@ -34,12 +36,16 @@ impl Store {
         self.write("act_upstream", (change, action), |&(ref change, action), tx| {
             Box::pin(async move {
                 let outcome = apply(tx, change, action).await?;
-                // Any other outcome is a refusal: the audit feed records each change.
-                let Some(audited) = outcome.audited(action) else {
-                    return Ok(tx.refuse(outcome));
+                let (template, version) = match &outcome {
+                    UpstreamActionOutcome::Queued(it) => (it.template, it.version),
+                    UpstreamActionOutcome::Changed(it) => (it.id, it.state.version),
+                    // Any other outcome is a refusal: the audit feed records each change.
+                    _ => return Ok(tx.refuse(outcome)),
                 };
+                let details = json!({"action": action.as_str(), "version": version});
+                let kind = AuditKind::TemplateUpstreamAction;
                 let by = Author { actor: change.actor, at: change.at };
-                tx.audit(change.account, audited, by)?;
+                tx.audit(change.account, AuditedChange::new(kind, template, details), by)?;
                 Ok(outcome)
             })
         })
@@ -75,14 +81,14 @@ async fn is_connected(tx: &mut Tx<'_>, account: AccountId) -> Result<bool, Store
     tx.exists("SELECT 1 FROM upstream WHERE account_id = $1", &values![account]).await
 }
 
-/// What is known of a template at the provider: its rows of the mirror, and its unfinished operations.
-async fn known(
+/// What is known of a template at the provider.
+async fn provided(
     tx: &mut Tx<'_>,
     account: AccountId,
     template: TemplateId,
-) -> Result<(Vec<MirroredTemplate>, Vec<StoredOperation>), StoreError> {
+) -> Result<Provided, StoreError> {
     let rows = mirror::of_template(tx, account, template).await?;
-    Ok((rows, operations::unfinished(tx, account, template).await?))
+    Ok(Provided { rows, operations: operations::unfinished(tx, account, template).await? })
 }
 
 /// Queues the submission of a version, if the account is connected.
@@ -96,10 +102,9 @@ pub(crate) async fn queue_submission(
     if !is_connected(tx, account).await? {
         return Ok(());
     }
-    let (rows, operations) = known(tx, account, template).await?;
-    let kind = Provided { rows: &rows, operations: &operations }.submission();
+    let kind = provided(tx, account, template).await?.submission();
     let new = NewOperation { account, template, version, kind, replaces: None, at };
-    operations::insert(tx, new).await.map(drop)
+    operations::insert(tx, new).await
 }
 
 /// Queues the deletion of a deleted template, if the provider may have it. Other operations of the
@@ -114,14 +119,12 @@ pub(crate) async fn queue_deletion(
     if !is_connected(tx, account).await? {
         return Ok(());
     }
-    let (rows, operations) = known(tx, account, template).await?;
     let kind = OperationKind::Delete;
-    if (Provided { rows: &rows, operations: &operations }).needs_deletion() {
-        let new = NewOperation { account, template, version, kind, replaces: None, at };
-        operations::insert(tx, new).await.map(drop)
-    } else {
-        operations::supersede(tx, account, template, kind, at).await.map(drop)
+    if !provided(tx, account, template).await?.needs_deletion() {
+        return operations::supersede(tx, account, template, kind, at).await.map(drop);
     }
+    let new = NewOperation { account, template, version, kind, replaces: None, at };
+    operations::insert(tx, new).await
 }
 
 /// Does what a person asks for a template. What it writes before a refusal is undone.
@@ -138,9 +141,8 @@ async fn apply(
         return Ok(UpstreamActionOutcome::NotConnected);
     }
     let stored = templates::one(tx, account, id).await?;
-    let (rows, unfinished) = known(tx, account, id).await?;
+    let provided = provided(tx, account, id).await?;
     let newest = operations::newest(tx, account, id).await?;
-    let provided = Provided { rows: &rows, operations: &unfinished };
     let planned = plan_action(action, change, stored.as_ref(), &provided, newest.as_ref());
     let planned = match planned {
         Ok(planned) => planned,
@@ -157,9 +159,14 @@ async fn apply(
                 operations::write(tx, &retried.moved(next, at)).await?;
             }
         }
-        PlannedAction::Accept(row) => return accept(tx, change, stored, &row).await,
+        PlannedAction::Accept(row) => return accept_content(tx, change, stored, &row).await,
         PlannedAction::AcceptCategory(row) => {
-            return accept_category(tx, change, stored, &row).await;
+            if let Some(stored) = stored
+                && let Some(accepted) = LocalChange::accepted_category(change, &stored, &row)
+            {
+                write_change(tx, &accepted).await?;
+            }
+            return Ok(acted(ChangeOutcome::done(templates::one(tx, account, id).await?)));
         }
     }
     let queued = operations::newest(tx, account, id).await?;
@@ -169,7 +176,7 @@ async fn apply(
 }
 
 /// Makes the content of a row a new version with the status of the provider.
-async fn accept(
+async fn accept_content(
     tx: &mut Tx<'_>,
     change: &TemplateChange,
     stored: Option<StoredTemplate>,
@@ -197,17 +204,224 @@ async fn accept(
     Ok(acted(ChangeOutcome::done(templates::one(tx, account, id).await?)))
 }
 
-/// Ends the hold of a template because of the category that a row shows.
-async fn accept_category(
-    tx: &mut Tx<'_>,
-    change: &TemplateChange,
-    stored: Option<StoredTemplate>,
-    row: &MirroredTemplate,
-) -> Result<UpstreamActionOutcome, StoreError> {
-    if let Some(stored) = stored
-        && let Some(accepted) = LocalChange::accepted_category(change, &stored, row)
-    {
-        write_change(tx, &accepted).await?;
+/// What the provider has of a template, as far as it is known.
+pub(super) struct Provided {
+    /// The rows of the mirror that belong to the template.
+    pub(super) rows: Vec<MirroredTemplate>,
+    /// The unfinished operations of the template, oldest first.
+    pub(super) operations: Vec<StoredOperation>,
+}
+
+impl Provided {
+    /// The row of the template that the provider has.
+    fn present(&self) -> Option<&MirroredTemplate> {
+        self.rows.iter().find(|row| row.is_present())
     }
-    Ok(acted(ChangeOutcome::done(templates::one(tx, change.account, change.id).await?)))
+
+    /// What submits a version. A create whose outcome is not known comes first, so that the version
+    /// is an edit.
+    fn submission(&self) -> OperationKind {
+        let is_uncertain = |it: &StoredOperation| {
+            it.operation.kind.is_submission() && it.operation.state.is_uncertain()
+        };
+        if self.present().is_some() || self.operations.iter().any(is_uncertain) {
+            OperationKind::Edit
+        } else {
+            OperationKind::Create
+        }
+    }
+
+    /// Whether a deleted template has to be deleted at the provider. It does not if no call was ever
+    /// made that may have created it, and cannot be if the provider generated it.
+    fn needs_deletion(&self) -> bool {
+        let was_sent = |it: &StoredOperation| {
+            let operation = &it.operation;
+            operation.kind.is_submission()
+                && !operation.state.is_settled()
+                && operation.attempts > 0
+        };
+        match self.present() {
+            Some(row) => !row.is_generated(),
+            None => self.operations.iter().any(was_sent),
+        }
+    }
+}
+
+/// What an action does.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PlannedAction {
+    /// Queues an operation of the newest version, or about the archive.
+    Queue {
+        kind: OperationKind,
+        /// The content at the provider that the person has decided to replace.
+        replaces: Option<ContentKey>,
+    },
+    /// Queues this operation again.
+    Retry(Box<StoredOperation>),
+    /// Makes the content of this row a new version.
+    Accept(Box<MirroredTemplate>),
+    /// Ends the hold because of the category, which this row shows.
+    AcceptCategory(Box<MirroredTemplate>),
+}
+
+/// Plans an action on a stored template, or refuses it. `newest` is its newest operation.
+pub(super) fn plan_action(
+    action: UpstreamAction,
+    change: &TemplateChange,
+    stored: Option<&StoredTemplate>,
+    provided: &Provided,
+    newest: Option<&StoredOperation>,
+) -> Result<PlannedAction, Box<UpstreamActionOutcome>> {
+    let refused = |why| Box::new(UpstreamActionOutcome::NotPossible(why));
+    if let (Some(expected), Some(stored)) = (&change.expected, stored)
+        && !expected.contains(&stored.revision)
+    {
+        return Err(Box::new(UpstreamActionOutcome::RevisionMismatch(stored.revision)));
+    }
+    if action == UpstreamAction::Retry && (stored.is_some() || newest.is_some()) {
+        return retry(stored, newest).map_err(refused);
+    }
+    let stored = stored.ok_or(UpstreamActionOutcome::NoTemplate).map_err(Box::new)?;
+    if provided.present().is_some_and(MirroredTemplate::is_generated) {
+        return Err(refused(GENERATED));
+    }
+    let planned = match action {
+        UpstreamAction::Submit => submit(change.review, stored, provided),
+        UpstreamAction::Push => push(change.review, stored, provided),
+        UpstreamAction::Accept => accept(stored, provided),
+        UpstreamAction::Retry => retry(Some(stored), newest),
+        UpstreamAction::Archive => archive(OperationKind::Archive, provided),
+        UpstreamAction::Unarchive => archive(OperationKind::Unarchive, provided),
+    };
+    planned.map_err(refused)
+}
+
+/// Why nothing can be done about a generated template that was imported before its source was known.
+const GENERATED: &str = "The provider generated this template from a message, and removes it by itself. It cannot be changed.";
+
+fn submit(
+    review: Review,
+    stored: &StoredTemplate,
+    provided: &Provided,
+) -> Result<PlannedAction, &'static str> {
+    let version = stored.state.version;
+    let is_under_way = |it: &StoredOperation| {
+        it.operation.kind.is_submission()
+            && it.version == version
+            && !it.operation.state.is_settled()
+    };
+    if provided.operations.iter().any(is_under_way) {
+        return Err("The newest version is already being submitted.");
+    }
+    if let Some(row) = provided.present() {
+        if row.drifted {
+            return Err("The content at the provider was changed there. Accept it, or push yours.");
+        }
+        // A template that was not read since its creation has the version that was created.
+        if row.version == Some(version) || row.content_key.is_none() {
+            return Err("The provider already has the newest version.");
+        }
+    }
+    released(review, stored)?;
+    Ok(PlannedAction::Queue { kind: provided.submission(), replaces: None })
+}
+
+fn push(
+    review: Review,
+    stored: &StoredTemplate,
+    provided: &Provided,
+) -> Result<PlannedAction, &'static str> {
+    match (provided.present(), provided.rows.first()) {
+        (Some(row), _) if row.drifted => {}
+        (Some(row), _) if row.version == Some(stored.state.version) => {
+            return Err("The provider has the same content.");
+        }
+        (Some(_), _) | (None, None) => {
+            return Err("The content at the provider was not changed there. Submit yours.");
+        }
+        // It is gone at the provider.
+        (None, Some(_)) => {}
+    }
+    released(review, stored)?;
+    let replaces = provided.present().and_then(|row| row.content_key);
+    Ok(PlannedAction::Queue { kind: provided.submission(), replaces })
+}
+
+fn accept(stored: &StoredTemplate, provided: &Provided) -> Result<PlannedAction, &'static str> {
+    // Its outcome could be the content of the account, which would replace what is accepted.
+    if provided.operations.iter().any(|it| it.operation.state.is_uncertain()) {
+        return Err("A call about the template is being made. Try again in a minute.");
+    }
+    match provided.present() {
+        None => Err("The provider does not have the template."),
+        // The status may be that of a later content than the document.
+        Some(row) if row.has_unread_change() => {
+            Err("The content at the provider has to be read first. Try again in a minute.")
+        }
+        Some(row) if row.drifted => Ok(PlannedAction::Accept(Box::new(row.clone()))),
+        Some(row) if stored.is_category_held() => {
+            Ok(PlannedAction::AcceptCategory(Box::new(row.clone())))
+        }
+        Some(_) => Err("The provider shows nothing that could be accepted."),
+    }
+}
+
+fn retry(
+    stored: Option<&StoredTemplate>,
+    newest: Option<&StoredOperation>,
+) -> Result<PlannedAction, &'static str> {
+    let retried = newest.filter(|it| it.operation.retry().is_some());
+    let retried = retried.ok_or("The last operation is neither refused, in conflict nor held.")?;
+    if stored.is_some_and(|stored| !retried.is_about(stored.state.version)) {
+        return Err("The last operation is about a former version. Submit the newest one.");
+    }
+    Ok(PlannedAction::Retry(Box::new(retried.clone())))
+}
+
+/// The provider decides whether the status allows it.
+fn archive(kind: OperationKind, provided: &Provided) -> Result<PlannedAction, &'static str> {
+    if provided.present().is_some() {
+        Ok(PlannedAction::Queue { kind, replaces: None })
+    } else {
+        Err("The provider does not have the template.")
+    }
+}
+
+/// The outcome of a change of the template that an action makes.
+fn acted(changed: ChangeOutcome) -> UpstreamActionOutcome {
+    match changed {
+        ChangeOutcome::Done(changed) => UpstreamActionOutcome::Changed(changed),
+        ChangeOutcome::NoTemplate => UpstreamActionOutcome::NoTemplate,
+        // No other rule for changes applies to what the provider has.
+        _ => UpstreamActionOutcome::NotPossible(
+            "The templates of the account take all the space that they may.",
+        ),
+    }
+}
+
+impl MirroredTemplate {
+    /// The row after a person has made its content this version.
+    pub(super) fn accepted_as(&self, version: u64) -> Self {
+        Self { version: Some(version), sent_version: None, drifted: false, ..self.clone() }
+    }
+}
+
+/// Refuses a version that the account's own reviewers have to approve first: it has not passed a review
+/// yet. It has if the provider approved it, or if it was decided on and not rejected.
+fn released(review: Review, stored: &StoredTemplate) -> Result<(), &'static str> {
+    let state = &stored.state;
+    let is_approved = state.approved_version == Some(state.version);
+    let is_decided = stored.decided_by.is_some() && state.newest_status != Status::Rejected;
+    if review != Review::InHouseThenProvider || is_approved || is_decided {
+        Ok(())
+    } else {
+        Err("A reviewer has to approve the newest version first.")
+    }
+}
+
+impl StoredTemplate {
+    /// Whether a person, not a script or a provider, decided on the newest version.
+    pub(crate) fn has_own_decision(&self) -> bool {
+        matches!(self.decided_by, Some(Actor::Token(_) | Actor::Operator))
+    }
 }

@@ -1,11 +1,8 @@
-//! Connected accounts: what an observation of the provider and an operation change, and what an import
-//! would end.
+//! Connected accounts: what an observation of the provider changes, and what an import would end.
 
 mod content;
 mod observe;
-mod operation;
 mod preview;
-mod submission;
 
 pub use self::preview::ImportPreview;
 pub(crate) use self::{
@@ -14,10 +11,4 @@ pub(crate) use self::{
         FormerVersion, Import, LocalChange, OWN_APPROVALS, Observation, Source, UNSENT, absent,
         postponed,
     },
-    operation::{
-        DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, OpenCall,
-        OpenOperation, Release, SHOWN_OPERATIONS, TemplateIdentity, VERSION_OPERATIONS, called,
-        operation, operation_cutoff,
-    },
-    submission::{PlannedAction, Provided, UNFINISHED_OPERATIONS, acted, plan_action},
 };

@@ -4,14 +4,13 @@
 use std::{collections::HashMap, slice};
 
 use galley_domain::{
-    id::AccountId,
-    upstream::{RemoteId, RemoteTemplate, sweep::PageCounts},
+    id::{AccountId, TemplateId},
+    upstream::{OperationKind, RemoteId, RemoteTemplate, sweep::PageCounts},
 };
 use jiff::Timestamp;
 
 use super::decisions::{
-    FormerVersion, Import, LocalChange, Observation, OpenCall, OpenOperation, Source, absent,
-    postponed,
+    FormerVersion, Import, LocalChange, Observation, Source, absent, postponed,
 };
 use super::{leased_with_account, mirror};
 use crate::{
@@ -20,6 +19,7 @@ use crate::{
     encoding::unique_key_hash,
     engine::{Tx, values},
     events::{self, created_event},
+    stored_row::{Row, StoredRow as _},
     template_rows::{created, insert, write_state},
     templates, uploads,
 };
@@ -114,6 +114,74 @@ impl Store {
             })
         })
         .await
+    }
+}
+
+/// What an operation that has not ended tells about a template of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenCall {
+    /// The account has deleted this template, and the provider is yet to delete it.
+    Delete(TemplateId),
+    /// A call may have replaced its content with this version: the outcome is not known.
+    Edit(u64),
+}
+
+/// A template that the account has deleted and the provider is yet to delete, or one whose edit has an
+/// unknown outcome.
+struct OpenOperation {
+    template: TemplateId,
+    kind: OperationKind,
+    version: u64,
+    /// The name and language of a deleted template of which the mirror has no row.
+    name: Option<String>,
+    language: Option<String>,
+}
+
+impl OpenOperation {
+    /// The rows that [`read`](Self::read) reads, with `$1` as the account. The template itself may be
+    /// deleted for good. Its name finds it only if the mirror has no row of it.
+    const ROWS: &str = "SELECT o.template_id, o.kind, o.version, t.name, t.language \
+         FROM upstream_operation o LEFT JOIN template t ON t.id = o.template_id AND NOT EXISTS \
+         (SELECT 1 FROM upstream_template m WHERE m.account_id = o.account_id AND \
+         m.template_id = o.template_id AND m.gone_at IS NULL AND \
+         m.status NOT IN ('DELETED', 'PENDING_DELETION')) \
+         WHERE o.account_id = $1 AND o.state IN ('queued', 'sending', 'unknown', 'probing', 'held') \
+         AND (o.kind = 'delete' OR \
+         (o.kind = 'edit' AND o.state IN ('sending', 'unknown', 'probing')))";
+
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            template: row.template_id("template_id")?,
+            kind: row.parsed("kind", OperationKind::parse)?,
+            version: row.number("version")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+        })
+    }
+}
+
+impl OpenCall {
+    /// The open call about an observed template: by its row of the mirror, or that of a deleted template
+    /// by name and language if the row is yet to be written, even if the account has created another
+    /// template with them.
+    fn about(
+        open: &[OpenOperation],
+        before: Option<&MirroredTemplate>,
+        remote: &RemoteTemplate,
+    ) -> Option<Self> {
+        let linked = before.and_then(|before| before.template);
+        let is_of = |it: &&OpenOperation| match linked {
+            Some(linked) => it.template == linked,
+            None => {
+                it.kind == OperationKind::Delete
+                    && it.name.as_ref() == Some(&remote.name)
+                    && it.language.as_ref() == Some(&remote.language)
+            }
+        };
+        let calls = || open.iter().filter(is_of);
+        let deleted = calls().find(|it| it.kind == OperationKind::Delete);
+        let deleted = deleted.map(|it| Self::Delete(it.template));
+        deleted.or_else(|| calls().next().map(|it| Self::Edit(it.version)))
     }
 }
 

@@ -7,23 +7,21 @@ pub(super) mod outcomes;
 use galley_domain::{
     id::{AccountId, TemplateId},
     upstream::{
-        CallDone, CallFailure, HeldReason, Operation, OperationKind, ProbeResult, ProviderError,
+        CallDone, CallFailure, HeldReason, Operation, OperationKind, OperationState, ProbeResult,
+        ProviderError,
     },
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use self::outcomes::Outcome;
-use super::decisions::{
-    DUE_FIRST, EXPIRED_OPERATIONS, FIRST_OPERATIONS, OPERATION_COLUMNS, Release, SHOWN_OPERATIONS,
-    UNFINISHED_OPERATIONS, VERSION_OPERATIONS, operation, operation_cutoff,
-};
 use super::leased_with_account;
 use crate::{
-    Fence, Fenced, NewOperation, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
+    Fence, Fenced, NewOperation, OPERATION_DAYS, ReadKind, Store, StoreError, StoredOperation,
+    StoredTemplate,
     encoding::key,
     engine::{Read, ReadPath, Tx, Value, Write, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
     templates::{self, stored, versions},
 };
 
@@ -49,8 +47,10 @@ impl Store {
         account: AccountId,
         limit: usize,
     ) -> Result<Vec<StoredOperation>, StoreError> {
+        // Those that are held come last, so that they do not keep others from being read.
         let statement = select(&format!(
-            "o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY {DUE_FIRST} LIMIT $2"
+            "o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY CASE WHEN o.state = 'held' \
+             THEN coalesce(o.held_until, 9000000000000000) ELSE 0 END, o.id LIMIT $2"
         ));
         let values = [Value::from(account), Value::size(limit)];
         self.read("open_operations", ReadPath::Point, statement, values, operation).await
@@ -200,7 +200,7 @@ impl Store {
         account: AccountId,
         template: TemplateId,
     ) -> Result<Option<StoredOperation>, StoreError> {
-        let statement = select(&newest_of(VERSION_OPERATIONS));
+        let statement = select(&newest_of("o.kind NOT IN ('archive', 'unarchive')"));
         let values = values![account, template];
         self.read_one("newest_operation", ReadPath::Point, statement, values, operation).await
     }
@@ -226,6 +226,20 @@ impl Store {
     }
 }
 
+/// The operations that retention deletes, as an SQL condition; `$1` is the time before which they were
+/// settled. The newest one of a template stays, and the newest one about a version.
+const EXPIRED_OPERATIONS: &str = "o.updated_at < $1 AND \
+     o.state IN ('done', 'refused', 'conflict', 'superseded') AND (EXISTS (SELECT 1 \
+     FROM upstream_operation n WHERE n.account_id = o.account_id AND \
+     n.template_id = o.template_id AND n.id > o.id AND (n.kind NOT IN ('archive', 'unarchive') \
+     OR o.kind IN ('archive', 'unarchive'))) OR NOT EXISTS (SELECT 1 FROM template t \
+     WHERE t.id = o.template_id AND t.unique_key IS NOT NULL))";
+
+/// The time before which settled operations expire.
+fn operation_cutoff(at: Timestamp) -> Timestamp {
+    at.checked_sub(SignedDuration::from_hours(24 * OPERATION_DAYS)).unwrap_or(Timestamp::MIN)
+}
+
 /// An operation that was settled long ago, if there is one.
 pub(crate) fn expired_operations(at: Timestamp) -> Read<()> {
     let statement =
@@ -249,12 +263,71 @@ pub(crate) fn operation_deletion(at: Timestamp) -> Write<Timestamp, u64> {
     })
 }
 
+/// Operations before which no other of their template is open, as an SQL condition. A version that is
+/// held does not keep the archive waiting, nor the archive a version. The delete of an earlier template
+/// with the same name and language comes before a create, too.
+const FIRST_OPERATIONS: &str = "o.state IN ('queued', 'sending', 'unknown', 'probing', \
+     'held') AND NOT EXISTS (SELECT 1 FROM upstream_operation e WHERE \
+     e.account_id = o.account_id AND e.template_id = o.template_id AND e.id < o.id AND \
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held') AND NOT (e.state = 'held' AND \
+     (e.kind IN ('archive', 'unarchive')) <> (o.kind IN ('archive', 'unarchive')))) AND \
+     (o.kind <> 'create' OR NOT EXISTS (SELECT 1 FROM upstream_operation e \
+     JOIN template former ON former.id = e.template_id JOIN template own ON \
+     own.id = o.template_id AND own.name = former.name AND own.language = former.language \
+     WHERE e.account_id = o.account_id AND e.kind = 'delete' AND e.id < o.id AND \
+     e.state IN ('queued', 'sending', 'unknown', 'probing', 'held')))";
+
+/// Operations that tell the state of their template, as an SQL condition: one about the archive that
+/// has ended well does not hide what became of the newest version.
+const SHOWN_OPERATIONS: &str =
+    "(o.kind NOT IN ('archive', 'unarchive') OR o.state NOT IN ('done', 'superseded'))";
+
 /// An operation (`$2`) of an account (`$1`).
 const BY_ID: &str = "o.account_id = $1 AND o.id = $2";
 
 /// The newest of `those` operations of a template (`$2`) of an account (`$1`).
 fn newest_of(those: &str) -> String {
     format!("o.account_id = $1 AND o.template_id = $2 AND {those} ORDER BY o.id DESC LIMIT 1")
+}
+
+/// The columns that [`operation`] reads.
+const OPERATION_COLUMNS: &str = "o.id, o.template_id, \
+     (SELECT name FROM template WHERE id = o.template_id) AS name, \
+     (SELECT language FROM template WHERE id = o.template_id) AS language, o.version, o.kind, o.state, \
+     o.held_reason, o.held_until, o.attempts, o.unknown_calls, o.error, o.replaces, o.created_at, \
+     o.sent_at, o.updated_at";
+
+/// The operation in a row.
+fn operation(row: &Row<'_>) -> Result<StoredOperation, StoreError> {
+    let reason = row.optional("held_reason", |word: String| HeldReason::parse(&word))?;
+    Ok(StoredOperation {
+        id: row.number("id")?,
+        template: row.template_id("template_id")?,
+        name: row.value("name")?,
+        language: row.value("language")?,
+        version: row.number("version")?,
+        operation: Operation {
+            kind: row.parsed("kind", OperationKind::parse)?,
+            state: row.parsed("state", |word| OperationState::parse(word, reason))?,
+            attempts: row.decoded("attempts", |count: i64| u32::try_from(count).ok())?,
+            unknown_calls: row.decoded("unknown_calls", |count: i64| u32::try_from(count).ok())?,
+            held_until: row.optional_timestamp("held_until")?,
+            error: row.optional("error", |text: String| serde_json::from_str(&text).ok())?,
+        },
+        replaces: row.optional("replaces", |key: Vec<u8>| key.try_into().ok())?,
+        created_at: row.timestamp("created_at")?,
+        sent_at: row.optional_timestamp("sent_at")?,
+        updated_at: row.timestamp("updated_at")?,
+    })
+}
+
+impl StoredOperation {
+    /// The operation in another state.
+    pub(super) fn moved(&self, operation: Operation, at: Timestamp) -> Self {
+        let begins = operation.state == OperationState::Sending;
+        let sent_at = if begins { Some(at) } else { self.sent_at };
+        Self { operation, sent_at, updated_at: at, ..self.clone() }
+    }
 }
 
 fn select(condition: &str) -> String {
@@ -280,16 +353,15 @@ pub(super) async fn newest(
     Ok(found.into_iter().next())
 }
 
-/// The unfinished operations of a template, oldest first.
+/// The operations of a template that a later one can supersede, or has to wait for, oldest first.
 pub(super) async fn unfinished(
     tx: &mut Tx<'_>,
     account: AccountId,
     template: TemplateId,
 ) -> Result<Vec<StoredOperation>, StoreError> {
-    let condition = format!(
-        "o.account_id = $1 AND o.template_id = $2 AND o.{UNFINISHED_OPERATIONS} ORDER BY o.id"
-    );
-    find(tx, &condition, &values![account, template]).await
+    let condition = "o.account_id = $1 AND o.template_id = $2 AND \
+                     o.state NOT IN ('done', 'superseded') ORDER BY o.id";
+    find(tx, condition, &values![account, template]).await
 }
 
 /// Supersedes the operations of a template that an operation of this kind replaces and whose calls
@@ -314,13 +386,17 @@ pub(super) async fn supersede(
 
 /// Writes the state of an operation.
 pub(super) async fn write(tx: &mut Tx<'_>, operation: &StoredOperation) -> Result<(), StoreError> {
+    let held_reason = match operation.operation.state {
+        OperationState::Held(reason) => Some(reason.as_str()),
+        _ => None,
+    };
     let update = "UPDATE upstream_operation SET state = $2, held_reason = $3, held_until = $4, \
                   attempts = $5, error = $6, sent_at = $7, updated_at = $8, \
                   unknown_calls = $9, replaces = $10 WHERE id = $1";
     let values = values![
         operation.id,
         operation.operation.state.as_str(),
-        operation.held_reason(),
+        held_reason,
         operation.operation.held_until,
         operation.operation.attempts,
         operation.operation.error.as_ref().map(|it| json!(it).to_string()),
@@ -333,23 +409,22 @@ pub(super) async fn write(tx: &mut Tx<'_>, operation: &StoredOperation) -> Resul
 }
 
 /// Queues an operation of a connected and locked account, and supersedes those that it replaces.
-pub(super) async fn insert(tx: &mut Tx<'_>, new: NewOperation) -> Result<u64, StoreError> {
+pub(super) async fn insert(tx: &mut Tx<'_>, new: NewOperation) -> Result<(), StoreError> {
     let NewOperation { account, template, version, kind, replaces, at } = new;
     supersede(tx, account, template, kind, at).await?;
     let insert = "INSERT INTO upstream_operation (account_id, template_id, version, kind, state, \
-                  replaces, created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6) \
-                  RETURNING id";
+                  replaces, created_at, updated_at) VALUES ($1, $2, $3, $4, 'queued', $5, $6, $6)";
     let values = values![account, template, version, kind.as_str(), replaces, at];
-    let id = tx.query_one(insert, &values, |row| row.number("id")).await?;
-    Ok(id.unwrap_or_default())
+    tx.execute(insert, &values).await.map(drop)
 }
 
-/// Queues the operations again that were held for a reason which has ended; returns how many.
+/// Queues the operations again that were held for a reason, if `released` tells that it has ended for
+/// them; returns how many.
 pub(super) async fn release_held(
     tx: &mut Tx<'_>,
     account: AccountId,
     reason: HeldReason,
-    released: Release,
+    released: fn(&Operation, HeldReason) -> Option<Operation>,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let mut count = 0;

@@ -29,9 +29,12 @@ pub(crate) use self::{
     local::{LocalChange, OWN_APPROVALS, UNSENT},
     versions::FormerVersion,
 };
-use super::{content::imported_content, operation::OpenCall};
+use super::content::imported_content;
 use crate::records::KeptSamples;
-use crate::upstream::hints::{after_second, postponed_to, unsettled};
+use crate::upstream::{
+    hints::{after_second, postponed_to, unsettled},
+    observations::OpenCall,
+};
 use crate::{
     Actor, EndedApproval, MirroredTemplate, NewTemplate, SampleLink, StoredTemplate, ToRead,
     TranslationGroup,

@@ -2,19 +2,24 @@
 
 use galley_domain::{
     id::{AccountId, TemplateId},
-    upstream::{CallDone, CallFailure, Operation, ProbeResult, ProviderError},
+    template::lifecycle::EventType,
+    upstream::{
+        CallDone, CallFailure, Created, Operation, OperationKind, OperationState, ProbeResult,
+        ProviderError,
+    },
 };
 use jiff::Timestamp;
 
 use super::{
     super::{hints::next_dirty, leased_with_account, mirror, observations::write_change},
-    BY_ID, find, write,
+    BY_ID, FIRST_OPERATIONS, find, write,
 };
-use crate::upstream::decisions::{FIRST_OPERATIONS, TemplateIdentity, called};
 use crate::{
-    Fence, Fenced, MirroredTemplate, StoreError, StoredOperation,
+    Fence, Fenced, MirroredTemplate, StoreError, StoredOperation, StoredTemplate,
     engine::{Tx, Value, values},
+    stored_row::{Row, StoredRow as _},
     templates,
+    upstream::decisions::LocalChange,
 };
 
 /// What came of an operation.
@@ -142,9 +147,134 @@ async fn identity(
     account: AccountId,
     template: TemplateId,
 ) -> Result<Option<TemplateIdentity>, StoreError> {
-    let statement = format!(
-        "SELECT {} FROM template WHERE id = $1 AND account_id = $2",
-        TemplateIdentity::COLUMNS
-    );
-    tx.query_one(&statement, &values![template, account], TemplateIdentity::read).await
+    let statement =
+        "SELECT id, name, language, category FROM template WHERE id = $1 AND account_id = $2";
+    let identity = |row: &Row<'_>| {
+        Ok(TemplateIdentity {
+            id: row.template_id("id")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+            category: row.value("category")?,
+        })
+    };
+    tx.query_one(statement, &values![template, account], identity).await
+}
+
+impl StoredOperation {
+    /// The operation when its call or its probe begins, if one of them is due. `rows` are those of the
+    /// template in the mirror: a call replaces what they show. What was changed at the provider is
+    /// replaced only if a person has decided that, not because a call begins.
+    pub(in crate::upstream) fn begun(
+        &self,
+        rows: &[MirroredTemplate],
+        at: Timestamp,
+    ) -> Option<Self> {
+        if let Some(call) = self.operation.begin(at) {
+            let shown = rows.iter().find(|row| row.is_present() && !row.drifted);
+            let replaces = shown.map_or(self.replaces, |row| row.content_key);
+            return Some(Self { replaces, ..self.moved(call, at) });
+        }
+        Some(self.moved(self.operation.begin_probe(at)?, at))
+    }
+
+    /// Whether it has deleted the template at the provider.
+    fn is_deleted(&self) -> bool {
+        let Operation { kind, state, .. } = self.operation;
+        (kind, state) == (OperationKind::Delete, OperationState::Done)
+    }
+
+    /// The event of its end, given the template of the account, unless that is deleted. The end of a call
+    /// for a former version tells nothing about the newest one.
+    pub(in crate::upstream) fn told(
+        &self,
+        account: AccountId,
+        local: &StoredTemplate,
+        at: Timestamp,
+    ) -> Option<LocalChange> {
+        if !self.is_about(local.state.version) {
+            return None;
+        }
+        let error = self.operation.error.as_ref().map(ToString::to_string);
+        match (self.operation.state, self.operation.kind) {
+            (OperationState::Done, OperationKind::Create | OperationKind::Edit) => {
+                LocalChange::told(account, local, EventType::Submitted, None, at)
+            }
+            (OperationState::Refused, _) => {
+                LocalChange::told(account, local, EventType::UpstreamRefused, error, at)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a row of the mirror has of the account's template, even if that is deleted: the delete at the
+/// provider finds the row.
+pub(in crate::upstream) struct TemplateIdentity {
+    pub(in crate::upstream) id: TemplateId,
+    pub(in crate::upstream) name: String,
+    pub(in crate::upstream) language: String,
+    pub(in crate::upstream) category: String,
+}
+
+/// The row of the mirror after a call that sent this version. `rows` are those of the template, the
+/// current one first. A created or edited template has to be read, so that its content is compared.
+pub(in crate::upstream) fn called(
+    done: &CallDone,
+    version: u64,
+    rows: &[MirroredTemplate],
+    local: Option<&TemplateIdentity>,
+    at: Timestamp,
+) -> Option<MirroredTemplate> {
+    let sent_version = Some(version);
+    let dirty = |row: MirroredTemplate| {
+        let dirty_at = Some(next_dirty(row.dirty_at, at));
+        Some(MirroredTemplate { dirty_at, ..row })
+    };
+    match done {
+        CallDone::Created(created) => {
+            let known = rows.iter().find(|row| row.id == created.id).cloned();
+            let row = known.or_else(|| Some(new_row(created, local?, at)))?;
+            dirty(MirroredTemplate { sent_version, ..row })
+        }
+        // The provider has taken the content of the account; the read tells if that is not so.
+        CallDone::Edited => {
+            dirty(MirroredTemplate { sent_version, drifted: false, ..rows.first()?.clone() })
+        }
+        CallDone::Deleted => Some(MirroredTemplate {
+            template: None,
+            gone_at: Some(at),
+            changed_at: at,
+            dirty_at: None,
+            ..rows.first()?.clone()
+        }),
+        // The read tells the status.
+        CallDone::Archived | CallDone::Unarchived => dirty(rows.first()?.clone()),
+    }
+}
+
+fn new_row(created: &Created, local: &TemplateIdentity, at: Timestamp) -> MirroredTemplate {
+    MirroredTemplate {
+        id: created.id.clone(),
+        template: Some(local.id),
+        name: local.name.clone(),
+        language: local.language.clone(),
+        status: created.status.clone(),
+        category: created.category.clone().unwrap_or_else(|| local.category.clone()),
+        correct_category: None,
+        quality: None,
+        reason: None,
+        remote_updated_at: None,
+        content_key: None,
+        version: None,
+        sent_version: None,
+        drifted: false,
+        observed_at: at,
+        changed_at: at,
+        sweep: 0,
+        missing: 0,
+        gone_at: None,
+        dirty_at: None,
+        info: None,
+        source: None,
+    }
 }

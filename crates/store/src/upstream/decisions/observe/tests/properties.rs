@@ -15,10 +15,10 @@ mod events;
 
 use self::events::{Event, Look, PlannedFrom, history};
 use super::*;
-use crate::upstream::decisions::{
-    content::imported_content,
-    operation::{TemplateIdentity, called},
-    submission::{PlannedAction, Provided, plan_action},
+use crate::upstream::{
+    actions::{PlannedAction, Provided, plan_action},
+    decisions::content::imported_content,
+    operations::outcomes::{TemplateIdentity, called},
 };
 use crate::{StoredOperation, TemplateChange, UpstreamAction};
 
@@ -391,8 +391,8 @@ impl Model {
             trace: None,
             at: time(self.now),
         };
-        let (rows, operations) = ([self.row.clone()], [self.operation.clone()]);
-        let provided = Provided { rows: &rows, operations: &operations };
+        let (rows, operations) = (vec![self.row.clone()], vec![self.operation.clone()]);
+        let provided = Provided { rows, operations };
         let planned =
             plan_action(UpstreamAction::Accept, &change, Some(&self.local), &provided, None);
         let Ok(PlannedAction::Accept(row)) = planned else { return };

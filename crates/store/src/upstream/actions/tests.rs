@@ -109,7 +109,7 @@ fn plan(
     rows: &[MirroredTemplate],
     operations: &[StoredOperation],
 ) -> Option<PlannedAction> {
-    let provided = Provided { rows, operations };
+    let provided = Provided { rows: rows.to_vec(), operations: operations.to_vec() };
     let newest = operations.last();
     match plan_action(action, &change(review), Some(stored), &provided, newest) {
         Ok(planned) => Some(planned),
@@ -140,11 +140,11 @@ fn a_version_is_an_edit_once_the_provider_may_have_the_template() {
         (vec![gone], OperationKind::Create),
         (vec![row(None)], OperationKind::Edit),
     ] {
-        assert_eq!(Provided { rows: &rows, operations: &[] }.submission(), expected);
+        assert_eq!(Provided { rows, operations: vec![] }.submission(), expected);
     }
     for state in STATES {
-        let operations = [operation(OperationKind::Create, state, 1)];
-        let kind = Provided { rows: &[], operations: &operations }.submission();
+        let operations = vec![operation(OperationKind::Create, state, 1)];
+        let kind = Provided { rows: vec![], operations }.submission();
         assert_eq!(kind == OperationKind::Edit, state.is_uncertain(), "{state:?}");
     }
 }
@@ -152,7 +152,7 @@ fn a_version_is_an_edit_once_the_provider_may_have_the_template() {
 #[test]
 fn a_template_that_was_never_sent_is_not_deleted_at_the_provider() {
     let needs = |rows: &[MirroredTemplate], operations: &[StoredOperation]| {
-        Provided { rows, operations }.needs_deletion()
+        Provided { rows: rows.to_vec(), operations: operations.to_vec() }.needs_deletion()
     };
     assert!(needs(&[row(None)], &[]));
     assert!(!needs(&[MirroredTemplate { gone_at: Some(AT), ..row(None) }], &[]));
@@ -287,7 +287,7 @@ fn the_last_operation_is_retried_if_it_failed_or_waits() {
     };
     assert_eq!(retry_former(OperationKind::Edit), None, "the newest version is another one");
     assert!(retry_former(OperationKind::Delete).is_some(), "a delete has no version");
-    let provided = Provided { rows: &[], operations: &[] };
+    let provided = Provided { rows: vec![], operations: vec![] };
     let delete = operation(OperationKind::Delete, OperationState::Refused, 1);
     let of_deleted = |newest| {
         plan_action(UpstreamAction::Retry, &change(Review::Provider), None, &provided, newest)
@@ -302,12 +302,11 @@ fn an_operation_about_the_archive_is_none_about_a_version() {
         (OperationKind::Archive, UpstreamAction::Archive),
         (OperationKind::Unarchive, UpstreamAction::Unarchive),
     ] {
-        let open = [operation(kind, OperationState::Unknown, 1)];
-        let without_row = Provided { rows: &[], operations: &open };
+        let open = vec![operation(kind, OperationState::Unknown, 1)];
+        let without_row = Provided { rows: vec![], operations: open.clone() };
         assert_eq!(without_row.submission(), OperationKind::Create);
         assert!(!without_row.needs_deletion());
-        let rows = [row(Some(1))];
-        let provided = Provided { rows: &rows, operations: &open };
+        let provided = Provided { rows: vec![row(Some(1))], operations: open };
         let plan = |action, provided| {
             plan_action(action, &change(Review::Provider), Some(&stored()), provided, None)
         };
@@ -323,7 +322,7 @@ fn an_operation_about_the_archive_is_none_about_a_version() {
 #[test]
 fn an_unexpected_revision_is_refused_before_everything_else() {
     let expected = TemplateChange { expected: Some(vec![3]), ..change(Review::Provider) };
-    let provided = Provided { rows: &[], operations: &[] };
+    let provided = Provided { rows: vec![], operations: vec![] };
     let actions = [
         UpstreamAction::Submit,
         UpstreamAction::Accept,
