@@ -23,36 +23,35 @@ impl Store {
     ) -> Result<HintReport, StoreError> {
         self.write("record_hints", (account, hints, at), |&(account, ref hints, at), tx| {
             Box::pin(async move {
-                let templates = HintedTemplates::new(hints);
+                let templates = HintedInfo::of_each(hints);
                 if !tx.lock(account).await? || one(tx, account).await?.is_none() {
                     return Ok(HintReport::default());
                 }
-                let rows = mirror::several(tx, account, templates.ids()).await?;
-                let known: Vec<&RemoteId> = rows.iter().map(|row| &row.id).collect();
-                let report = templates.report(&known);
+                let rows = mirror::several(tx, account, templates.keys()).await?;
+                // No sweep is made for templates with the name of generated ones: they come and go.
+                let is_unknown = |(id, info): &(&RemoteId, &HintedInfo)| {
+                    !info.has_generated_name && rows.iter().all(|row| row.id != **id)
+                };
+                let unknown = templates.iter().filter(is_unknown).count();
                 for row in rows.iter().filter(|row| !row.is_generated()) {
                     let update = "UPDATE upstream_template SET dirty_at = $3, info = $4 \
                                   WHERE account_id = $1 AND remote_id = $2";
-                    let info = templates.info(&row.id, row.info.as_deref());
+                    let info = templates.get(&row.id).and_then(|it| it.stored(row.info.as_deref()));
                     tx.defer(
                         update,
                         &values![account, row.id.as_str(), next_dirty(row.dirty_at, at), info],
                     )?;
                 }
-                if report.unknown > 0 {
+                if unknown > 0 {
                     let update = "UPDATE upstream SET sweep_wanted = true WHERE account_id = $1";
                     tx.defer(update, &values![account])?;
                 }
-                Ok(report)
+                Ok(HintReport { known: rows.len(), unknown })
             })
         })
         .await
     }
 }
-
-/// The templates that webhooks are about, each once.
-#[derive(Debug, Default)]
-struct HintedTemplates(BTreeMap<RemoteId, HintedInfo>);
 
 /// What webhooks say about a template.
 #[derive(Debug, Default)]
@@ -63,37 +62,24 @@ struct HintedInfo {
     has_generated_name: bool,
 }
 
-impl HintedTemplates {
-    /// Coalesces hints, in the order in which they arrived.
-    fn new(hints: &[Hint]) -> Self {
-        let mut templates = Self::default();
+impl HintedInfo {
+    /// Coalesces hints about each template, in the order in which they arrived.
+    fn of_each(hints: &[Hint]) -> BTreeMap<RemoteId, Self> {
+        let mut templates = BTreeMap::<_, Self>::new();
         for hint in hints {
             let Some(template) = hint.template() else { continue };
-            let info = templates.0.entry(template.id.clone()).or_default();
+            let info = templates.entry(template.id.clone()).or_default();
             info.own.extend(own_info(hint));
             info.has_generated_name |= template.has_generated_name();
         }
         templates
     }
 
-    /// The ids, in order.
-    fn ids(&self) -> impl Iterator<Item = &RemoteId> {
-        self.0.keys()
-    }
-
-    /// The report, if these of the templates are mirrored. Of the others, those with the name of a
-    /// generated one are not counted: they come and go, and no sweep is made for them.
-    fn report(&self, known: &[&RemoteId]) -> HintReport {
-        let is_unknown =
-            |(id, info): &(&RemoteId, &HintedInfo)| !info.has_generated_name && !known.contains(id);
-        HintReport { known: known.len(), unknown: self.0.iter().filter(is_unknown).count() }
-    }
-
-    /// What is stored about a template, given what was stored before; `None` if there is nothing.
-    fn info(&self, id: &RemoteId, before: Option<&str>) -> Option<String> {
+    /// What is stored, given what was stored before; `None` if there is nothing.
+    fn stored(&self, before: Option<&str>) -> Option<String> {
         let before = before.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
         let mut info = before.unwrap_or_default();
-        info.extend(self.0.get(id).map(|it| it.own.clone()).unwrap_or_default());
+        info.extend(self.own.clone());
         (!info.is_empty()).then(|| Value::Object(info).to_string())
     }
 }
@@ -210,11 +196,12 @@ mod tests {
     #[test]
     fn hints_about_one_template_are_one_reason_to_read_it() {
         let templates =
-            HintedTemplates::new(&hints(&[REJECTED, EDITED, ANNOUNCED, EDITED].join(",")));
-        let ids: Vec<&str> = templates.ids().map(RemoteId::as_str).collect();
+            HintedInfo::of_each(&hints(&[REJECTED, EDITED, ANNOUNCED, EDITED].join(",")));
+        let ids: Vec<&str> = templates.keys().map(RemoteId::as_str).collect();
         assert_eq!(ids, ["7", "8"]);
         let [seven, eight] = ["7", "8"].map(|id| RemoteId::parse(id).unwrap());
-        let info = templates.info(&seven, Some(r#"{"other_info":1,"rejection_info":2}"#)).unwrap();
+        let info =
+            templates[&seven].stored(Some(r#"{"other_info":1,"rejection_info":2}"#)).unwrap();
         let info: Value = serde_json::from_str(&info).unwrap();
         assert_eq!(
             info,
@@ -223,7 +210,7 @@ mod tests {
                 "rejection_info": {"reason": "a", "recommendation": "b"},
             })
         );
-        assert_eq!(templates.info(&eight, None), None);
+        assert_eq!(templates[&eight].stored(None), None);
     }
 
     #[test]
