@@ -32,7 +32,14 @@ impl Store {
              u.suspicious_at IS NOT NULL) ORDER BY dirty_at NULLS FIRST, remote_id LIMIT $2"
         );
         let values = [Value::from(account), Value::size(limit)];
-        self.read("templates_to_read", ReadPath::Point, statement, values, to_read).await
+        self.read("templates_to_read", ReadPath::Point, statement, values, |row| {
+            Ok(ToRead {
+                id: row.parsed("remote_id", RemoteId::parse)?,
+                dirty_at: row.optional_timestamp("dirty_at")?,
+                missing: row.decoded("missing", |count: i64| u32::try_from(count).ok())?,
+            })
+        })
+        .await
     }
 
     /// The mirror of templates of the account; those without one are left out. A template has several
@@ -62,12 +69,19 @@ impl Store {
         after: Option<RemoteId>,
         limit: usize,
     ) -> Result<Vec<MirroredTemplate>, StoreError> {
-        let listed = filter.condition();
+        let present = MirroredTemplate::PRESENT;
+        let (listed, source) = match filter {
+            MirrorFilter::All => (String::new(), None),
+            MirrorFilter::Present(source) => (format!(" AND {present}"), source),
+            MirrorFilter::Unseen => (format!(" AND {present} AND {UNSEEN}"), None),
+        };
         let statement = select(&format!(
-            "account_id = $1 AND remote_id > $2 AND {listed} ORDER BY remote_id LIMIT $4"
+            "account_id = $1 AND remote_id > $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)\
+             {listed} ORDER BY remote_id LIMIT $4"
         ));
         let after = after.as_ref().map_or("", RemoteId::as_str);
-        let values = [account.into(), after.into(), filter.source().into(), Value::size(limit)];
+        let source = source.as_ref().map(TemplateSource::as_str);
+        let values = [account.into(), after.into(), source.into(), Value::size(limit)];
         let path = ReadPath::Account(ReadKind::List, account);
         self.read("mirrored", path, statement, values, mirrored).await
     }
@@ -75,9 +89,33 @@ impl Store {
     /// How many templates the mirror has.
     pub async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {
         let path = ReadPath::Account(ReadKind::List, account);
-        let counted =
-            self.read_one("mirror_counts", path, count_mirror(), values![account], counts).await?;
-        Ok(counted.unwrap_or_default())
+        let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
+        // A template of the provider that the account has deleted is not gone, nor is a former one whose
+        // template the provider has again.
+        let statement = format!(
+            "SELECT count(*) FILTER (WHERE {present}) AS present, \
+             count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
+             count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
+             count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
+             count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
+             (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
+             t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
+             g.gone_at IS NOT NULL AND t.unique_key IS NOT NULL AND NOT EXISTS (SELECT 1 \
+             FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
+             {present})) AS gone \
+             FROM upstream_template WHERE account_id = $1"
+        );
+        let counted = self.read_one("mirror_counts", path, statement, values![account], |row| {
+            Ok(MirrorCounts {
+                present: row.number("present")?,
+                drifted: row.number("drifted")?,
+                missing: row.number("missing")?,
+                gone: row.number("gone")?,
+                generated: row.number("generated")?,
+                unseen: row.number("unseen")?,
+            })
+        });
+        Ok(counted.await?.unwrap_or_default())
     }
 
     /// The template of the mirror with this id at the provider.
@@ -137,67 +175,6 @@ fn mirrored(row: &Row<'_>) -> Result<MirroredTemplate, StoreError> {
         dirty_at: row.optional_timestamp("dirty_at")?,
         info: row.value("info")?,
         source: row.optional("source", |word: String| Some(TemplateSource::parse(&word)))?,
-    })
-}
-
-impl MirrorFilter {
-    /// The SQL condition on a row of an account (`$1`), with [`source`](Self::source) as `$3`.
-    fn condition(&self) -> String {
-        let present = MirroredTemplate::PRESENT;
-        let source = "(CAST($3 AS TEXT) IS NULL OR source = $3)";
-        match self {
-            Self::All => source.to_owned(),
-            Self::Present(_) => format!("{present} AND {source}"),
-            Self::Unseen => format!("{present} AND {UNSEEN} AND {source}"),
-        }
-    }
-
-    /// The source to list.
-    fn source(&self) -> Option<&str> {
-        match self {
-            Self::Present(source) => source.as_ref().map(TemplateSource::as_str),
-            Self::All | Self::Unseen => None,
-        }
-    }
-}
-
-/// Counts the mirror of an account (`$1`), as [`counts`] reads them. A template of the provider that the
-/// account has deleted is not gone, nor is a former one whose template the provider has again.
-fn count_mirror() -> String {
-    let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
-    format!(
-        "SELECT count(*) FILTER (WHERE {present}) AS present, \
-         count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
-         count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
-         count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
-         count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
-         (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
-         t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
-         g.gone_at IS NOT NULL AND t.unique_key IS NOT NULL AND NOT EXISTS (SELECT 1 \
-         FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
-         {present})) AS gone \
-         FROM upstream_template WHERE account_id = $1"
-    )
-}
-
-/// The counts in a row of [`count_mirror`].
-fn counts(row: &Row<'_>) -> Result<MirrorCounts, StoreError> {
-    Ok(MirrorCounts {
-        present: row.number("present")?,
-        drifted: row.number("drifted")?,
-        missing: row.number("missing")?,
-        gone: row.number("gone")?,
-        generated: row.number("generated")?,
-        unseen: row.number("unseen")?,
-    })
-}
-
-/// A template to read, from a row with `remote_id`, `dirty_at` and `missing`.
-fn to_read(row: &Row<'_>) -> Result<ToRead, StoreError> {
-    Ok(ToRead {
-        id: row.parsed("remote_id", RemoteId::parse)?,
-        dirty_at: row.optional_timestamp("dirty_at")?,
-        missing: row.decoded("missing", |count: i64| u32::try_from(count).ok())?,
     })
 }
 
