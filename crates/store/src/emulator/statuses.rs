@@ -10,7 +10,7 @@ use self::pending::{
 };
 use super::{clock, lock};
 use crate::{
-    DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, Webhook, WebhookKey,
+    DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, WebhookKey,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -111,11 +111,29 @@ async fn lease(
     if let Some(until) = webhook.resting_until.filter(|until| *until > at) {
         return Ok(nothing_due(tx, Some(until)));
     }
-    let Some(LockedCursor { cursor, leased_until, is_new }) = lock_cursor(tx, &webhook).await?
-    else {
-        return Ok(nothing_due(tx, None));
-    };
-    if let Some(until) = leased_until.filter(|until| *until > at) {
+    let id = key(webhook.id.get());
+    let select = format!(
+        "SELECT sent, delivered, read, leased_until FROM status_cursor WHERE webhook_id = $1{}",
+        lock(tx.dialect())
+    );
+    let decode =
+        |row: &Row<'_>| Ok((StatusCursor::from_row(row)?, row.optional_timestamp("leased_until")?));
+    let mut found = tx.query_one(&select, &values![id], decode).await?;
+    let is_new = found.is_none();
+    if is_new {
+        // The endpoint gets the statuses of messages that are not older than itself. Another instance may
+        // insert the cursor meanwhile: then this statement waits for it, and locks its row.
+        let insert = "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
+                      SELECT $1, newest, newest, newest FROM (SELECT coalesce((SELECT number \
+                      FROM message WHERE account_id = $2 AND created_at < $3 \
+                      ORDER BY number DESC LIMIT 1), 0) AS newest) AS messages WHERE true \
+                      ON CONFLICT (webhook_id) DO UPDATE SET sent = status_cursor.sent \
+                      RETURNING sent, delivered, read, leased_until";
+        let values = values![id, webhook.account, webhook.created_at];
+        found = tx.query_one(insert, &values, decode).await?;
+    }
+    let Some((cursor, other_until)) = found else { return Ok(nothing_due(tx, None)) };
+    if let Some(until) = other_until.filter(|until| *until > at) {
         return Ok(nothing_due(tx, Some(until)));
     }
     let now = clock.now(at);
@@ -136,7 +154,7 @@ async fn lease(
             let [sent, delivered, read] = next.cursor.numbers();
             let update = "UPDATE status_cursor SET sent = $2, delivered = $3, read = $4 \
                           WHERE webhook_id = $1";
-            tx.defer(update, &values![key(endpoint.get()), sent, delivered, read])?;
+            tx.defer(update, &values![id, sent, delivered, read])?;
         } else if !is_new {
             tx.undo();
         }
@@ -144,7 +162,7 @@ async fn lease(
         return Ok(StatusLease::NothingDue(next_at));
     }
     let update = "UPDATE status_cursor SET leased_until = $2 WHERE webhook_id = $1";
-    tx.defer(update, &values![key(endpoint.get()), lease_until])?;
+    tx.defer(update, &values![id, lease_until])?;
     Ok(StatusLease::Due(Box::new(DueStatuses { webhook, statuses: next.statuses })))
 }
 
@@ -164,45 +182,4 @@ fn due_messages() -> String {
          ORDER BY number LIMIT 1), $3) ORDER BY number LIMIT $4",
         SentMessage::COLUMNS
     )
-}
-
-/// The cursor of an endpoint, locked until the transaction ends.
-struct LockedCursor {
-    cursor: StatusCursor,
-    leased_until: Option<Timestamp>,
-    /// Whether it was missing before.
-    is_new: bool,
-}
-
-impl LockedCursor {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        let leased_until = row.optional_timestamp("leased_until")?;
-        Ok(Self { cursor: StatusCursor::from_row(row)?, leased_until, is_new: false })
-    }
-}
-
-/// Locks the cursor of an endpoint. The first lease inserts it: the endpoint gets the statuses of
-/// messages that are not older than itself.
-async fn lock_cursor(
-    tx: &mut Tx<'_>,
-    webhook: &Webhook,
-) -> Result<Option<LockedCursor>, StoreError> {
-    let id = key(webhook.id.get());
-    let select = format!(
-        "SELECT sent, delivered, read, leased_until FROM status_cursor WHERE webhook_id = $1{}",
-        lock(tx.dialect())
-    );
-    if let Some(found) = tx.query_one(&select, &values![id], LockedCursor::read).await? {
-        return Ok(Some(found));
-    }
-    // Another instance may insert it meanwhile: then this statement waits for it, and locks its row.
-    let insert = "INSERT INTO status_cursor (webhook_id, sent, delivered, read) \
-                  SELECT $1, newest, newest, newest FROM (SELECT coalesce((SELECT number \
-                  FROM message WHERE account_id = $2 AND created_at < $3 \
-                  ORDER BY number DESC LIMIT 1), 0) AS newest) AS messages WHERE true \
-                  ON CONFLICT (webhook_id) DO UPDATE SET sent = status_cursor.sent \
-                  RETURNING sent, delivered, read, leased_until";
-    let values = values![id, webhook.account, webhook.created_at];
-    let inserted = tx.query_one(insert, &values, LockedCursor::read).await?;
-    Ok(inserted.map(|inserted| LockedCursor { is_new: true, ..inserted }))
 }
