@@ -48,7 +48,11 @@ impl Store {
         let values = values![account, before, retention_cutoff(at), Value::size(limit)];
         let path = ReadPath::Account(ReadKind::List, account);
         let found = self.read("messages", path, select, values, message).await?;
-        Ok(found.into_iter().map(|(message, clock)| message.seen_at(clock.now(at))).collect())
+        let seen = found.into_iter().map(|(message, clock)| StoredMessage {
+            status: status(message.failure, message.sent_at, clock.now(at)),
+            ..message
+        });
+        Ok(seen.collect())
     }
 }
 
@@ -63,7 +67,12 @@ pub(crate) async fn delete_expired_messages(
     engine: &dyn Engine,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut accounts = engine::fetch(engine, accounts_with_expired(at)).await?.into_iter();
+    let statement = "SELECT a.id FROM account a WHERE a.emulator IS NOT NULL AND (SELECT created_at \
+                     FROM message m WHERE m.account_id = a.id ORDER BY m.number LIMIT 1) <= $1 \
+                     ORDER BY a.id";
+    let values = values![retention_cutoff(at)];
+    let expired = Read::new(ReadPath::Background, statement, values, |row| row.account_id("id"));
+    let mut accounts = engine::fetch(engine, expired).await?.into_iter();
     let mut next = accounts.next();
     for _ in 0..MAX_DELETE_WRITES {
         let Some(account) = next else { break };
@@ -81,15 +90,6 @@ pub(crate) async fn delete_expired_messages(
         }
     }
     Ok(())
-}
-
-/// The accounts whose oldest message has expired.
-fn accounts_with_expired(at: Timestamp) -> Read<AccountId> {
-    let statement = "SELECT a.id FROM account a WHERE a.emulator IS NOT NULL AND (SELECT created_at \
-                     FROM message m WHERE m.account_id = a.id ORDER BY m.number LIMIT 1) <= $1 \
-                     ORDER BY a.id";
-    let values = values![retention_cutoff(at)];
-    Read::new(ReadPath::Background, statement, values, |row| row.account_id("id"))
 }
 
 /// Numbers the messages of an account in the order of their times.
@@ -159,7 +159,7 @@ pub(crate) fn sent(new: &NewMessage, number: u64, sent_at: Timestamp) -> StoredM
 }
 
 /// The message in a row, and the clock of its account. Its status is that of a new message: it depends
-/// on the time ([`StoredMessage::seen_at`]).
+/// on the time.
 fn message(row: &Row<'_>) -> Result<(StoredMessage, Clock), StoreError> {
     let account = row.account_id("account_id")?;
     let message = StoredMessage {
@@ -176,13 +176,6 @@ fn message(row: &Row<'_>) -> Result<(StoredMessage, Clock), StoreError> {
         status: MessageStatus::Accepted,
     };
     Ok((message, clock(row)?))
-}
-
-impl StoredMessage {
-    /// The message with its status at a time of the account's clock.
-    fn seen_at(self, now: Timestamp) -> Self {
-        Self { status: status(self.failure, self.sent_at, now), ..self }
-    }
 }
 
 /// The columns that [`message`] reads: those of the message `m`, of its account's clock `c`, and of
