@@ -246,7 +246,8 @@ pub(crate) async fn run_first_script(
 ) -> Result<CreatedTemplate, StoreError> {
     let mut run = ScriptRun::new(new.account, ChangedTemplate::of_new(new, id, state));
     start(tx, &mut run, &new.template, emulation).await?;
-    Ok(run.created())
+    let ChangedTemplate { id, state, category, .. } = run.changed;
+    Ok(CreatedTemplate { id, status: state.status(), category })
 }
 
 /// Runs the script of a new version, instead of that of the version before.
@@ -313,5 +314,6 @@ pub(crate) async fn locked_name(
         "SELECT until FROM name_lock WHERE account_id = $1 AND name = $2 AND language = $3";
     let values = values![new.account, new.template.name(), new.template.language()];
     let until = tx.query_one(select, &values, |row| row.timestamp("until")).await?;
-    Ok(until.and_then(|until| run::locked_name(emulation, until)))
+    let until = until.filter(|until| *until > emulation.now);
+    Ok(until.map(|until| CreateOutcome::NameLocked { until }))
 }

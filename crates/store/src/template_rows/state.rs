@@ -1,11 +1,13 @@
 //! A template after changes of its state that are not edits: by a review script, or by what the
 //! provider of the account shows.
 
+use std::borrow::Cow;
+
 use galley_domain::{
     id::{AccountId, TemplateId},
     rulebook::Category,
     template::{
-        lifecycle::{Hold, State},
+        lifecycle::{EventType, Hold, State},
         message_text::MessageText,
         quality::Quality,
     },
@@ -17,6 +19,7 @@ use crate::{
     Actor, NewTemplate, StoreError, StoredTemplate,
     encoding::{actor_key, text_hash},
     engine::{Tx, values},
+    events::NewEvent,
 };
 
 /// What a change does to the decision on the newest version.
@@ -90,6 +93,29 @@ impl ChangedTemplate {
             decision: None,
             text: None,
             at: new.at,
+        }
+    }
+
+    /// Counts a change by the service as a revision; returns its event.
+    pub(crate) fn event(
+        &mut self,
+        account: AccountId,
+        kind: EventType,
+        reason: Option<String>,
+    ) -> NewEvent<'static> {
+        self.revision += 1;
+        NewEvent {
+            account,
+            kind,
+            template: self.id,
+            version: self.state.version,
+            at: self.at,
+            emulated_at: None,
+            actor: Actor::Service,
+            category: self.category,
+            status: self.state.status(),
+            reason: reason.map(Cow::Owned),
+            trace: None,
         }
     }
 }

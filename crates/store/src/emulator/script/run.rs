@@ -1,7 +1,5 @@
 //! Review scripts: what a step changes.
 
-use std::borrow::Cow;
-
 use galley_domain::{
     emulator::{
         NAME_LOCK,
@@ -16,7 +14,7 @@ use galley_domain::{
 use jiff::Timestamp;
 
 use crate::{
-    Actor, CreateOutcome, CreatedTemplate, StoreError,
+    StoreError,
     emulator::Emulation,
     events::NewEvent,
     stored_row::{Row, StoredRow as _},
@@ -82,21 +80,9 @@ impl ScriptRun {
         }
         (changed.state, changed.category) = (state, category);
         (changed.announced_category, changed.quality) = (announced_category, quality);
-        changed.revision += 1;
         self.is_changed = true;
-        Some(NewEvent {
-            account: self.account,
-            kind: applied.event,
-            template: changed.id,
-            version: state.version,
-            at: changed.at,
-            emulated_at: Some(emulated_at),
-            actor: Actor::Service,
-            category,
-            status: state.status(),
-            reason: applied.reason.map(Cow::Owned),
-            trace: None,
-        })
+        let event = changed.event(self.account, applied.event, applied.reason);
+        Some(NewEvent { emulated_at: Some(emulated_at), ..event })
     }
 
     /// The template with this content after the steps, if they have changed it.
@@ -106,12 +92,6 @@ impl ScriptRun {
             text: self.changes_category.then(text),
             ..self.changed.clone()
         })
-    }
-
-    /// The created template after its script.
-    pub(crate) fn created(&self) -> CreatedTemplate {
-        let ChangedTemplate { id, state, category, .. } = self.changed;
-        CreatedTemplate { id, status: state.status(), category }
     }
 }
 
@@ -132,16 +112,12 @@ pub(crate) fn name_lock(
     (emulation.kind.faithful && was_approved).then_some(until)
 }
 
-/// The refusal of a template whose name is locked until this time of the account's clock.
-pub(crate) fn locked_name(emulation: Emulation, until: Timestamp) -> Option<CreateOutcome> {
-    (until > emulation.now).then_some(CreateOutcome::NameLocked { until })
-}
-
 #[cfg(test)]
 mod tests {
     use galley_domain::{emulator::EmulatorKind, rulebook::Category, template::quality::Quality};
 
     use super::*;
+    use crate::Actor;
 
     fn run() -> ScriptRun {
         let changed = ChangedTemplate {
@@ -206,9 +182,5 @@ mod tests {
         let rejected =
             State { newest_status: Status::Rejected, approved_version: Some(1), ..pending };
         assert_eq!(name_lock(emulation(true), &rejected, false), until);
-        let refusal = Some(CreateOutcome::NameLocked { until: end });
-        assert_eq!(locked_name(emulation(true), end), refusal);
-        let later = Emulation { now: end, ..emulation(true) };
-        assert_eq!(locked_name(later, end), None);
     }
 }

@@ -1,8 +1,6 @@
 //! What an observation changes in the template of the account, the events of that, and which approval it
 //! ends.
 
-use std::borrow::Cow;
-
 use galley_domain::{
     id::AccountId,
     rulebook::Category,
@@ -311,21 +309,7 @@ impl Changing {
     }
 
     fn event(&mut self, kind: EventType, reason: Option<String>) {
-        self.changed.revision += 1;
-        let ChangedTemplate { id, state, category, at, .. } = self.changed;
-        self.events.push(NewEvent {
-            account: self.account,
-            kind,
-            template: id,
-            version: state.version,
-            at,
-            emulated_at: None,
-            actor: Actor::Service,
-            category,
-            status: state.status(),
-            reason: reason.map(Cow::Owned),
-            trace: None,
-        });
+        self.events.push(self.changed.event(self.account, kind, reason));
     }
 
     fn version(&mut self, next: State, row: &MirroredTemplate, seen: Seen, is_decided: bool) {
