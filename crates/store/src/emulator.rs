@@ -109,8 +109,13 @@ impl Store {
     pub async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError> {
         let (method, path) = ("emulated_app", ReadPath::Point);
         let select = "SELECT secret, callback_override FROM emulated_app WHERE account_id = $1";
-        let found = self.read_one(method, path, select, values![account], app).await?;
-        Ok(found.unwrap_or_default())
+        let found = self.read_one(method, path, select, values![account], |row| {
+            Ok(EmulatedApp {
+                secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
+                callback_override: row.value("callback_override")?,
+            })
+        });
+        Ok(found.await?.unwrap_or_default())
     }
 
     /// Sets the secret that signs the webhooks of the app; `false` if the account is not an emulator.
@@ -142,14 +147,6 @@ impl Store {
 /// The clock in a row with the columns `at` and `since`.
 fn clock(row: &Row<'_>) -> Result<Clock, StoreError> {
     Ok(Clock { at: row.timestamp("at")?, since: row.optional_timestamp("since")? })
-}
-
-/// The app in a row with the columns `secret` and `callback_override`.
-fn app(row: &Row<'_>) -> Result<EmulatedApp, StoreError> {
-    Ok(EmulatedApp {
-        secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
-        callback_override: row.value("callback_override")?,
-    })
 }
 
 /// What a statement ends with that locks a clock, or a row like it.

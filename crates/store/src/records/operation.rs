@@ -1,9 +1,9 @@
 //! Operations at a provider.
 
 use galley_domain::{
-    id::{AccountId, TemplateId},
+    id::TemplateId,
     upstream::{
-        Operation, OperationKind,
+        Operation,
         content::{ContentKey, ContentMatch, VersionContent},
     },
 };
@@ -13,23 +13,6 @@ use crate::{MirroredTemplate, StoredTemplate};
 
 /// How long a settled operation is kept. The newest one of a template stays as long as the template.
 pub const OPERATION_DAYS: i64 = 30;
-
-/// An operation to queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewOperation {
-    /// The account.
-    pub account: AccountId,
-    /// The template.
-    pub template: TemplateId,
-    /// The version to create or to replace the content with; otherwise the newest one.
-    pub version: u64,
-    /// What to do.
-    pub kind: OperationKind,
-    /// The fingerprint of the content at the provider that a person has decided to replace.
-    pub replaces: Option<ContentKey>,
-    /// When it is queued.
-    pub at: Timestamp,
-}
 
 /// What a person asks for a template of a connected account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

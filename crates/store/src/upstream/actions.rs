@@ -13,11 +13,15 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::decisions::{LocalChange, imported_content};
-use super::{mirror, observations::write_change, one, operations};
+use super::{
+    mirror,
+    observations::write_change,
+    one,
+    operations::{self, NewOperation},
+};
 use crate::{
-    Actor, AuditKind, Author, ChangeOutcome, MirroredTemplate, NewOperation, SampleLink, Store,
-    StoreError, StoredOperation, StoredTemplate, TemplateChange, UpstreamAction,
-    UpstreamActionOutcome,
+    Actor, AuditKind, Author, ChangeOutcome, MirroredTemplate, SampleLink, Store, StoreError,
+    StoredOperation, StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
     decisions::audit::AuditedChange,
     engine::{Tx, values},
     template_rows::{accepted_edit, write_edit},

@@ -8,7 +8,7 @@ use galley_domain::{
     id::{AccountId, TemplateId},
     upstream::{
         CallDone, CallFailure, HeldReason, Operation, OperationKind, OperationState, ProbeResult,
-        ProviderError,
+        ProviderError, content::ContentKey,
     },
 };
 use jiff::{SignedDuration, Timestamp};
@@ -17,8 +17,7 @@ use serde_json::json;
 use self::outcomes::Outcome;
 use super::leased_with_account;
 use crate::{
-    Fence, Fenced, NewOperation, OPERATION_DAYS, ReadKind, Store, StoreError, StoredOperation,
-    StoredTemplate,
+    Fence, Fenced, OPERATION_DAYS, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
     encoding::key,
     engine::{Read, ReadPath, Tx, Value, Write, values},
     stored_row::{Row, StoredRow as _},
@@ -406,6 +405,19 @@ pub(super) async fn write(tx: &mut Tx<'_>, operation: &StoredOperation) -> Resul
         operation.replaces,
     ];
     tx.execute(update, &values).await.map(drop)
+}
+
+/// An operation to queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewOperation {
+    pub(super) account: AccountId,
+    pub(super) template: TemplateId,
+    /// The version to create or to replace the content with; otherwise the newest one.
+    pub(super) version: u64,
+    pub(super) kind: OperationKind,
+    /// The fingerprint of the content at the provider that a person has decided to replace.
+    pub(super) replaces: Option<ContentKey>,
+    pub(super) at: Timestamp,
 }
 
 /// Queues an operation of a connected and locked account, and supersedes those that it replaces.

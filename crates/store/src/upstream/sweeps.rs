@@ -117,10 +117,22 @@ impl Store {
                     return Ok(Fenced::LeaseLost);
                 };
                 let Some(sweep) = &connected.sweep else { return Ok(Fenced::LeaseLost) };
-                let seen_by_reads = values![sweep.number, account, sweep.began_at];
-                tx.execute(SEEN_BY_READS, &seen_by_reads).await?;
+                // What a read saw meanwhile counts as seen by the sweep.
+                let seen = "UPDATE upstream_template SET sweep = $1 WHERE account_id = $2 AND \
+                            sweep <> $1 AND observed_at >= $3";
+                tx.execute(seen, &values![sweep.number, account, sweep.began_at]).await?;
                 let swept = values![account, sweep.number];
-                let statement = count_swept();
+                // SQLite numbers the values in the order in which the text names them.
+                let known = format!(
+                    "account_id = $1 AND {} AND NOT ({MISSING}) AND {}",
+                    MirroredTemplate::PRESENT,
+                    MirroredTemplate::OWN
+                );
+                let statement = format!(
+                    "SELECT count(*) FILTER (WHERE {known}) AS known, \
+                     count(*) FILTER (WHERE {known} AND sweep <> $2) AS missing \
+                     FROM upstream_template WHERE account_id = $1"
+                );
                 let counts = tx.query_one(&statement, &swept, |row| {
                     let count = |column| row.decoded(column, |it: i64| u32::try_from(it).ok());
                     Ok((count("known")?, count("missing")?))
@@ -134,10 +146,16 @@ impl Store {
                 let is_suspicious = verdict == SweepVerdict::Suspicious;
                 let is_newly_suspicious = is_suspicious && !connected.is_frozen();
                 if is_complete {
-                    tx.execute(FORGET_GENERATED, &swept).await?;
+                    // Nothing in the account depends on them, so that their absence needs no proof.
+                    let forget = "DELETE FROM upstream_template WHERE account_id = $1 AND \
+                                  sweep <> $2 AND source = 'AUTO_GENERATED' AND \
+                                  template_id IS NULL";
+                    tx.execute(forget, &swept).await?;
                 }
                 if is_counted && !connected.is_frozen() {
-                    tx.execute(COUNT_MISSING, &swept).await?;
+                    let count = "UPDATE upstream_template SET missing = missing + 1 WHERE \
+                                 account_id = $1 AND sweep <> $2 AND gone_at IS NULL";
+                    tx.execute(count, &swept).await?;
                 }
                 let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
                               sweep_ended_at = $2, \
@@ -230,32 +248,5 @@ pub(super) const MISSING: &str = "gone_at IS NULL AND missing >= 2";
 pub(super) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND missing < 2 AND \
      coalesce(source, '') <> 'AUTO_GENERATED' AND sweep < (SELECT u.complete_sweep \
      FROM upstream u WHERE u.account_id = $1)";
-
-/// Counts the rows that a read saw during the sweep `$1` of the account `$2`, which began at `$3`, as
-/// seen by the sweep.
-const SEEN_BY_READS: &str = "UPDATE upstream_template SET sweep = $1 WHERE \
-     account_id = $2 AND sweep <> $1 AND observed_at >= $3";
-
-/// Counts the templates that the mirror shows as present at the end of the sweep `$2` of the account `$1`,
-/// without generated ones, and those of them that neither the sweep nor a read during it saw.
-fn count_swept() -> String {
-    let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
-    // SQLite numbers the values in the order in which the text names them.
-    let known = format!("account_id = $1 AND {present} AND NOT ({MISSING}) AND {own}");
-    format!(
-        "SELECT count(*) FILTER (WHERE {known}) AS known, \
-         count(*) FILTER (WHERE {known} AND sweep <> $2) AS missing \
-         FROM upstream_template WHERE account_id = $1"
-    )
-}
-
-/// Deletes the generated templates that the sweep `$2` of the account `$1` did not see. Nothing in the
-/// account depends on them, so that their absence needs no proof.
-const FORGET_GENERATED: &str = "DELETE FROM upstream_template WHERE account_id = $1 AND \
-     sweep <> $2 AND source = 'AUTO_GENERATED' AND template_id IS NULL";
-
-/// Counts the templates that the sweep `$2` of the account `$1` did not see as missing once more.
-const COUNT_MISSING: &str = "UPDATE upstream_template SET missing = missing + 1 WHERE \
-     account_id = $1 AND sweep <> $2 AND gone_at IS NULL";
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");

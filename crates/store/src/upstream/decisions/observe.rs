@@ -409,12 +409,13 @@ impl<'a> Observation<'a> {
         };
         observed.row.version = Some(1);
         observed.row.drifted = false;
-        observed.import =
-            imported_content(document).map(|content| Box::new(self.imported(category, content)));
+        let links = SampleLink::all(self.account, &self.remote.id, document);
+        observed.import = imported_content(document)
+            .map(|content| Box::new(self.imported(category, content, links)));
     }
 
     #[expect(clippy::disallowed_methods, reason = "the provider's document is kept as it is")]
-    fn imported(&self, category: Category, content: String) -> Import {
+    fn imported(&self, category: Category, content: String, links: Vec<SampleLink>) -> Import {
         let remote = self.remote;
         let [name, language] = [&remote.name, &remote.language].map(|text| without_nul(text));
         let shown = remote.status.state();
@@ -440,11 +441,7 @@ impl<'a> Observation<'a> {
                 at: self.at,
             },
             state,
-            links: remote
-                .document
-                .as_deref()
-                .map(|document| SampleLink::all(self.account, &remote.id, document))
-                .unwrap_or_default(),
+            links,
             quality: remote.quality.unwrap_or(Quality::Unknown),
             decision: is_rejected.then(|| NewDecision::Made(remote.rejected_reason.clone())),
         }
