@@ -10,7 +10,7 @@ use self::pending::{
 };
 use super::{clock, lock};
 use crate::{
-    DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, WebhookKey,
+    DueStatuses, Fenced, LeaseTimes, StatusCursor, StatusLease, Store, StoreError, WebhookKey,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -48,18 +48,15 @@ impl Store {
         Ok(found.map(|(endpoint, _)| endpoint).collect())
     }
 
-    /// Leases the next statuses of an endpoint until `lease_until`, at most `limit`; no other worker
-    /// gets statuses of the endpoint before then.
+    /// Leases the next statuses of an endpoint, at most `limit`.
     pub async fn lease_statuses(
         &self,
         endpoint: WebhookId,
         limit: usize,
-        at: Timestamp,
-        lease_until: Timestamp,
+        times: LeaseTimes,
     ) -> Result<StatusLease, StoreError> {
-        let input = (endpoint, limit, at, lease_until);
-        self.write("lease_statuses", input, |&(endpoint, limit, at, lease_until), tx| {
-            Box::pin(lease(tx, endpoint, limit, at, lease_until))
+        self.write("lease_statuses", (endpoint, limit, times), |&(endpoint, limit, times), tx| {
+            Box::pin(lease(tx, endpoint, limit, times))
         })
         .await
     }
@@ -92,8 +89,7 @@ async fn lease(
     tx: &mut Tx<'_>,
     endpoint: WebhookId,
     limit: usize,
-    at: Timestamp,
-    lease_until: Timestamp,
+    LeaseTimes { at, until }: LeaseTimes,
 ) -> Result<StatusLease, StoreError> {
     // Deliveries to the endpoint go on meanwhile; only its deletion waits.
     let Some(webhook) = webhooks::kept(tx, endpoint).await? else {
@@ -132,8 +128,8 @@ async fn lease(
         let values = values![id, webhook.account, webhook.created_at];
         found = tx.query_one(insert, &values, decode).await?;
     }
-    let Some((cursor, other_until)) = found else { return Ok(nothing_due(tx, None)) };
-    if let Some(until) = other_until.filter(|until| *until > at) {
+    let Some((cursor, leased_until)) = found else { return Ok(nothing_due(tx, None)) };
+    if let Some(until) = leased_until.filter(|until| *until > at) {
         return Ok(nothing_due(tx, Some(until)));
     }
     let now = clock.now(at);
@@ -162,7 +158,7 @@ async fn lease(
         return Ok(StatusLease::NothingDue(next_at));
     }
     let update = "UPDATE status_cursor SET leased_until = $2 WHERE webhook_id = $1";
-    tx.defer(update, &values![id, lease_until])?;
+    tx.defer(update, &values![id, until])?;
     Ok(StatusLease::Due(Box::new(DueStatuses { webhook, statuses: next.statuses })))
 }
 

@@ -11,24 +11,23 @@ use serde_json::json;
 
 use super::{connections::connection, leased, leased_with_account, select};
 use crate::{
-    CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, Store, StoreError,
+    CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, LeaseTimes, Store, StoreError,
     engine::{Tx, values},
     events::append_upstream,
     stored_row::StoredRow as _,
 };
 
 impl Store {
-    /// Leases a connection until `until`; `None` while another lease lasts. Calls and probes of earlier
+    /// Leases a connection; `None` while another lease lasts. Calls and probes of earlier
     /// workers, whose outcome is not recorded, become unknown.
     pub async fn lease_connection(
         &self,
         account: AccountId,
-        at: Timestamp,
-        until: Timestamp,
+        times: LeaseTimes,
     ) -> Result<Option<Lease>, StoreError> {
-        let input = (account, at, until);
-        let leasing = self.write("lease_connection", input, |&(account, at, until), tx| {
+        let leasing = self.write("lease_connection", (account, times), |&(account, times), tx| {
             Box::pin(async move {
+                let LeaseTimes { at, until } = times;
                 let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
                 let values = values![account];
                 let found = tx.query_one(&statement, &values, |row| {
@@ -55,7 +54,7 @@ impl Store {
         let lease = leasing.await?;
         #[cfg(feature = "testing")]
         if let Some(lease) = &lease {
-            super::planted::forget_calls(self, lease.fence, at).await?;
+            super::planted::forget_calls(self, lease.fence, times.at).await?;
         }
         Ok(lease)
     }

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use super::{
     emulator::{DAY, HOUR, MINUTE, SECOND, advance, emulator, message, scripted},
-    fixture::{Shared, account, create, noon},
+    fixture::{Shared, account, create, noon, times},
     webhooks::{endpoint, register},
 };
 
@@ -32,7 +32,7 @@ async fn send(store: &Shared, account: AccountId, at: i64, failure: Option<u32>)
 }
 
 async fn lease(store: &Shared, id: WebhookId, limit: usize, at: i64) -> StatusLease {
-    store.lease_statuses(id, limit, noon(at), noon(at + MINUTE)).await.unwrap()
+    store.lease_statuses(id, limit, times(at, at + MINUTE)).await.unwrap()
 }
 
 fn line(status: &DueStatus) -> String {

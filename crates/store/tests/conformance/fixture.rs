@@ -14,8 +14,8 @@ use galley_domain::{
 use galley_store::postgres::{PostgresOptions, PostgresStore};
 use galley_store::{
     Actor, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate,
-    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, Initiator, NewAccount,
-    NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
+    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, Initiator, LeaseTimes,
+    NewAccount, NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
     TranslationGroup, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -119,6 +119,11 @@ pub(crate) const ACTOR: Actor = Actor::Token(CredentialId(7));
 /// A fixed time in 2026, plus this many milliseconds.
 pub(crate) fn noon(plus: i64) -> Timestamp {
     Timestamp::from_millisecond(1_790_000_000_000 + plus).unwrap()
+}
+
+/// A lease between two such times.
+pub(crate) fn times(at: i64, until: i64) -> LeaseTimes {
+    LeaseTimes { at: noon(at), until: noon(until) }
 }
 
 pub(crate) fn template(name: &str) -> Template {

@@ -40,7 +40,7 @@ use super::{
     emulator_scripts::apply,
     fixture::{
         Shared, account, change, client, create, done, fresh_database, new, new_account, noon,
-        open_postgres, secret, translation,
+        open_postgres, secret, times, translation,
     },
     lists::{all, names, search, update_index},
     sessions::token,
@@ -403,7 +403,7 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
         store.add_message(message(mine, 8)).await.unwrap().unwrap();
         counts.push(("add a message", proxy.take()));
         for what in ["lease statuses", "lease statuses again"] {
-            let lease = store.lease_statuses(id, 9, noon(9), noon(10)).await.unwrap();
+            let lease = store.lease_statuses(id, 9, times(9, 10)).await.unwrap();
             counts.push((what, proxy.take()));
             let StatusLease::Due(due) = lease else { panic!("{lease:?}") };
             let through = due.statuses[0].cursor;
@@ -412,10 +412,10 @@ async fn work_with_an_emulator_account_takes_few_round_trips() {
             advance(&store, mine, HOUR, 9).await;
             proxy.take();
         }
-        let leased = store.lease_statuses(id, 9, noon(9), noon(10)).await.unwrap();
+        let leased = store.lease_statuses(id, 9, times(9, 10)).await.unwrap();
         assert!(matches!(leased, StatusLease::Due(_)));
         proxy.take();
-        let none = store.lease_statuses(id, 9, noon(9), noon(10)).await.unwrap();
+        let none = store.lease_statuses(id, 9, times(9, 10)).await.unwrap();
         assert_eq!(none, StatusLease::NothingDue(Some(noon(10))));
         counts.push(("lease nothing", proxy.take()));
     }

@@ -5,9 +5,8 @@ use galley_domain::{
     upstream::{CallFailure, CallKind, HeldReason, ProviderError},
 };
 use galley_store::{
-    Author, ConnectionChange, Degraded, DegradedReason, NewTemplate, ReviewStatistics,
-    SearchStatistics, StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange,
-    WebhookStatistics,
+    Author, ConnectionChange, DegradedReason, NewTemplate, ReviewStatistics, SearchStatistics,
+    StoreStatistics, TemplateChange, UpstreamStatistics, WebhookChange, WebhookStatistics,
 };
 use galley_test_macros::on_both_databases;
 
@@ -17,6 +16,7 @@ use super::{
     lists::{template_with, update_index},
     sqlite_only::body_edit,
     upstream::{connect, connected, done as fenced, mirror, remote, sweep, whatsapp},
+    upstream_calls::degraded,
     upstream_submission::changing,
     webhooks::{endpoint, register},
 };
@@ -187,12 +187,7 @@ async fn connections_are_counted_by_state_with_their_oldest_work(store: &Shared)
     let edit =
         TemplateChange { at: noon(70), ..changing(first.account, template, Review::Provider) };
     done(store.edit_template(edit, body_edit(1)).await.unwrap());
-    let degraded = Some(Degraded {
-        reason: DegradedReason::Credentials,
-        since: noon(80),
-        until: None,
-        error: None,
-    });
+    let degraded = Some(degraded(DegradedReason::Credentials, 80));
     fenced(store.set_degraded(first, degraded, noon(80)).await.unwrap());
     let by = Author::operator(noon(90));
     assert!(store.change_connection(second, ConnectionChange::Paused, by).await.unwrap());

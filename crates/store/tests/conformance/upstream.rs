@@ -19,7 +19,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     emulator::{HOUR, MINUTE},
-    fixture::{Shared, account, events, new_account, noon},
+    fixture::{Shared, account, events, new_account, noon, times},
+    upstream_calls::degraded,
 };
 
 const CALLS: u32 = 200;
@@ -56,7 +57,7 @@ pub(crate) async fn connect(store: &Shared, account: AccountId) {
 
 /// Leases a connection for a long time.
 pub(crate) async fn lease(store: &Shared, account: AccountId) -> Fence {
-    let lease = store.lease_connection(account, noon(0), noon(1_000 * HOUR)).await.unwrap();
+    let lease = store.lease_connection(account, times(0, 1_000 * HOUR)).await.unwrap();
     lease.expect("no other lease").fence
 }
 
@@ -239,10 +240,9 @@ async fn deleting_an_account_deletes_its_connection(store: &Shared) {
 #[on_both_databases]
 async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
     let account = whatsapp(store, "a").await;
-    assert_eq!(store.lease_connection(account, noon(0), noon(10)).await.unwrap(), None);
+    assert_eq!(store.lease_connection(account, times(0, 10)).await.unwrap(), None);
     connect(store, account).await;
-    let lease =
-        async |at, until| store.lease_connection(account, noon(at), noon(until)).await.unwrap();
+    let lease = async |at, until| store.lease_connection(account, times(at, until)).await.unwrap();
     let first = lease(0, 10).await.unwrap();
     assert_eq!(first.connection.waba, "900");
     assert_eq!(lease(9, 20).await, None);
@@ -268,17 +268,12 @@ async fn a_lease_is_exclusive_until_it_ends(store: &Shared) {
 async fn a_worker_without_its_lease_writes_nothing(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
-    let old = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
-    let new = store.lease_connection(account, noon(1), noon(HOUR)).await.unwrap().unwrap().fence;
+    let old = store.lease_connection(account, times(0, 1)).await.unwrap().unwrap().fence;
+    let new = store.lease_connection(account, times(1, HOUR)).await.unwrap().unwrap().fence;
     sweep(store, new, &[remote("1", "a", "APPROVED", "Hi")], 2).await;
     let before = (store.connection(account).await.unwrap(), kinds(store, account).await);
     let template = remote("1", "a", "REJECTED", "Hi");
-    let degraded = Some(Degraded {
-        reason: DegradedReason::Throttle,
-        since: noon(3),
-        until: None,
-        error: None,
-    });
+    let degraded = Some(degraded(DegradedReason::Throttle, 3));
     assert_eq!(store.begin_sweep(old, true, noon(3)).await.unwrap(), Fenced::LeaseLost);
     let page = last_page(std::slice::from_ref(&template), 3);
     assert_eq!(store.record_page(old, page, noon(3)).await.unwrap(), Fenced::LeaseLost);
@@ -302,7 +297,7 @@ async fn one_of_many_concurrent_workers_gets_the_lease(store: &Shared) {
     let workers: Vec<_> = (0..10)
         .map(|_| {
             let store = Arc::clone(store);
-            tokio::spawn(async move { store.lease_connection(account, noon(0), noon(9)).await })
+            tokio::spawn(async move { store.lease_connection(account, times(0, 9)).await })
         })
         .collect();
     let mut leases = 0;
@@ -318,7 +313,7 @@ async fn a_write_under_an_old_lease_is_not_committed_after_the_next_lease(store:
     connect(store, account).await;
     for round in 0..5 {
         let at = round * 1_000;
-        let lease = store.lease_connection(account, noon(at), noon(at + 1)).await.unwrap();
+        let lease = store.lease_connection(account, times(at, at + 1)).await.unwrap();
         let old = lease.unwrap().fence;
         let writers: Vec<_> = (0..4)
             .map(|_| {
@@ -342,7 +337,7 @@ async fn a_write_under_an_old_lease_is_not_committed_after_the_next_lease(store:
         while store.mirrored_template(account, id("1")).await.unwrap().is_none() {
             tokio::task::yield_now().await;
         }
-        let next = store.lease_connection(account, noon(at + 1), noon(at + 2)).await.unwrap();
+        let next = store.lease_connection(account, times(at + 1, at + 2)).await.unwrap();
         assert!(next.is_some());
         let document = store.mirrored_document(account, id("1")).await.unwrap();
         let newest = store.newest_event(account).await.unwrap();
@@ -372,11 +367,9 @@ async fn calls_that_fail_raise_one_event_until_they_succeed(store: &Shared) {
     };
     let set = async |reason: Option<DegradedReason>, at: i64| {
         let until = Some(noon(at + 15 * MINUTE));
-        let degraded = reason.map(|reason| Degraded {
-            reason,
-            since: noon(at),
-            until,
-            error: Some(error.clone()),
+        let degraded = reason.map(|reason| {
+            let error = Some(error.clone());
+            Degraded { until, error, ..degraded(reason, at) }
         });
         done(store.set_degraded(fence, degraded, noon(at)).await.unwrap());
         store.connection(fence.account).await.unwrap().unwrap().degraded
@@ -412,7 +405,7 @@ fn later(at: Timestamp) -> DueWork<AccountId> {
 async fn a_person_pauses_and_resumes_a_connection(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
-    let fence = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
+    let fence = store.lease_connection(account, times(0, 1)).await.unwrap().unwrap().fence;
     done(store.begin_sweep(fence, true, noon(0)).await.unwrap());
     let now = DueWork { now: vec![account], next_at: None };
     assert_eq!(work(store, 1).await, now);
@@ -431,7 +424,7 @@ async fn a_connection_has_work_when_something_is_due(store: &Shared) {
     connect(store, account).await;
     let now = DueWork { now: vec![account], next_at: None };
     let until = noon(MINUTE);
-    let fence = store.lease_connection(account, noon(0), until).await.unwrap().unwrap().fence;
+    let fence = store.lease_connection(account, times(0, MINUTE)).await.unwrap().unwrap().fence;
     done(store.begin_sweep(fence, true, noon(1)).await.unwrap());
     assert_eq!(work(store, 1).await, later(until), "another worker has the lease");
     let template = remote("1", "a", "APPROVED", "Hi");
@@ -453,13 +446,9 @@ async fn a_connection_has_work_when_something_is_due(store: &Shared) {
     assert_eq!(work(store, 6).await, later(noon(3 + MINUTE)), "a sweep finds it soon");
     store.record_hints(account, hook(1), noon(7)).await.unwrap();
     assert_eq!(work(store, 8).await, now, "a template has to be read");
-    let fence = store.lease_connection(account, noon(8), noon(9)).await.unwrap().unwrap().fence;
-    let degraded = Some(Degraded {
-        reason: DegradedReason::Unreachable,
-        since: noon(8),
-        until: Some(noon(HOUR)),
-        error: None,
-    });
+    let fence = store.lease_connection(account, times(8, 9)).await.unwrap().unwrap().fence;
+    let degraded =
+        Some(Degraded { until: Some(noon(HOUR)), ..degraded(DegradedReason::Unreachable, 8) });
     done(store.set_degraded(fence, degraded, noon(8)).await.unwrap());
     assert_eq!(work(store, 10).await, later(noon(HOUR)), "no calls before that");
     let token = ConnectionChange::Token(StoredSecret(vec![7]), None);
@@ -499,10 +488,10 @@ async fn the_expiry_of_a_token_is_recorded_under_the_lease(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
     let expiry = async || store.connection(account).await.unwrap().unwrap().token_expires_at;
-    let first = store.lease_connection(account, noon(0), noon(10)).await.unwrap().unwrap().fence;
+    let first = store.lease_connection(account, times(0, 10)).await.unwrap().unwrap().fence;
     done(store.record_token_expiry(first, Some(noon(HOUR))).await.unwrap());
     assert_eq!(expiry().await, Some(noon(HOUR)));
-    let second = store.lease_connection(account, noon(10), noon(20)).await.unwrap().unwrap().fence;
+    let second = store.lease_connection(account, times(10, 20)).await.unwrap().unwrap().fence;
     let late = store.record_token_expiry(first, Some(noon(2 * HOUR))).await.unwrap();
     assert_eq!(late, Fenced::LeaseLost);
     assert_eq!(expiry().await, Some(noon(HOUR)));

@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     emulator::{HOUR, stored},
-    fixture::{ACTOR, Shared, create, done as changed, events, noon},
+    fixture::{ACTOR, Shared, create, done as changed, events, noon, times},
     sqlite_only::body_edit,
     upstream::{connected, done, header, kinds, mirror, read_record, remote, sweep},
     upstream_submission::{changing, queued, shown, submitted},
@@ -373,8 +373,7 @@ async fn a_template_that_changed_within_the_second_of_its_read_is_read_again(sto
     let later = DueWork { now: Vec::new(), next_at: Some(noon(3_000)) };
     assert_eq!(work(500).await, later);
     assert_eq!(work(3_000).await.now, [account]);
-    let fence =
-        store.lease_connection(account, noon(500), noon(HOUR)).await.unwrap().unwrap().fence;
+    let fence = store.lease_connection(account, times(500, HOUR)).await.unwrap().unwrap().fence;
     let page = sweep(store, fence, &[header(&changed_now)], 600).await;
     assert_eq!(page.to_read, [], "the second is not over");
     let rejected = RemoteTemplate { status: RemoteStatus::Rejected, ..header(&changed_now) };

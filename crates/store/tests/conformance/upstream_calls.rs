@@ -13,10 +13,15 @@ use jiff::SignedDuration;
 
 use super::{
     emulator::{HOUR, MINUTE, SECOND},
-    fixture::{Shared, events, noon},
+    fixture::{Shared, events, noon, times},
     upstream::{connect, connected, done, kinds, whatsapp},
 };
 use galley_test_macros::on_both_databases;
+
+/// Why calls have failed since a time.
+pub(crate) fn degraded(reason: DegradedReason, since: i64) -> Degraded {
+    Degraded { reason, since: noon(since), until: None, error: None }
+}
 
 #[on_both_databases]
 async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) {
@@ -49,8 +54,8 @@ async fn calls_rest_as_long_as_the_provider_asks_for(store: &Shared) {
 async fn a_worker_without_its_lease_does_not_let_calls_rest(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
-    let old = store.lease_connection(account, noon(0), noon(1)).await.unwrap().unwrap().fence;
-    store.lease_connection(account, noon(1), noon(HOUR)).await.unwrap().unwrap();
+    let old = store.lease_connection(account, times(0, 1)).await.unwrap().unwrap().fence;
+    store.lease_connection(account, times(1, HOUR)).await.unwrap().unwrap();
     let rest = store.rest_calls(old, SignedDuration::from_mins(9), noon(2)).await.unwrap();
     assert_eq!(rest, Fenced::LeaseLost);
     let connection = store.connection(account).await.unwrap().unwrap();
@@ -75,10 +80,8 @@ async fn a_connection_rests_for_each_reason_that_prevents_a_call(store: &Shared)
     assert!(rests(CallKind::Edit, 100, 1).await, "no more calls in this hour");
     assert!(!rests(CallKind::Create, 100, 2 * HOUR).await);
     let degraded = Some(Degraded {
-        reason: DegradedReason::Unreachable,
-        since: noon(2 * HOUR),
         until: Some(noon(3 * HOUR)),
-        error: None,
+        ..degraded(DegradedReason::Unreachable, 2 * HOUR)
     });
     done(store.set_degraded(fence, degraded, noon(2 * HOUR)).await.unwrap());
     assert!(rests(CallKind::Edit, 200, 3 * HOUR - 1).await);
@@ -132,10 +135,9 @@ async fn a_new_token_ends_that_calls_fail(store: &Shared) {
     let account = fence.account;
     let error = ProviderError { code: 190, subcode: None, title: None, message: "No".to_owned() };
     let degraded = Some(Degraded {
-        reason: DegradedReason::Credentials,
-        since: noon(1),
         until: Some(noon(HOUR)),
         error: Some(error),
+        ..degraded(DegradedReason::Credentials, 1)
     });
     done(store.set_degraded(fence, degraded, noon(1)).await.unwrap());
     let rest = SignedDuration::from_hours(2);

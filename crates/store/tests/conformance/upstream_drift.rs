@@ -20,7 +20,7 @@ use galley_test_macros::on_both_databases;
 
 use super::{
     emulator::{HOUR, stored},
-    fixture::{Shared, create, done as changed, noon},
+    fixture::{Shared, create, done as changed, noon, times},
     sqlite_only::body_edit,
     upstream::{
         connect, connected, done, header, kinds, lease, mirror, read_record, remote, sweep,
@@ -56,7 +56,7 @@ async fn an_edit_of_drifted_content_ends_in_a_conflict_without_a_call(store: &Sh
     let retried =
         store.act_upstream(changing(account, template, Review::Provider), UpstreamAction::Retry);
     assert!(matches!(retried.await.unwrap(), UpstreamActionOutcome::Queued(_)));
-    let next = store.lease_connection(account, noon(1_000 * HOUR), noon(1_001 * HOUR)).await;
+    let next = store.lease_connection(account, times(1_000 * HOUR, 1_001 * HOUR)).await;
     assert!(next.unwrap().is_some());
     assert_eq!(conflict(2_002).await.unwrap(), Fenced::LeaseLost);
 }

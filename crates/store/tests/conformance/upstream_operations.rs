@@ -17,7 +17,7 @@ use jiff::SignedDuration;
 
 use super::{
     emulator::{HOUR, MINUTE, stored},
-    fixture::{Shared, change, create, done as changed, events, new, noon},
+    fixture::{Shared, change, create, done as changed, events, new, noon, times},
     sqlite_only::body_edit,
     upstream::{connected, done, header, id, kinds, mirror, remote, sweep, whatsapp},
     upstream_submission::{changing, submitted},
@@ -202,9 +202,9 @@ async fn a_new_lease_makes_interrupted_calls_unknown(store: &Shared) {
     super::upstream::connect(store, account).await;
     let template = create(store, new(account, "a")).await;
     let id = submit(store, account, template, 1).await;
-    let frozen = store.lease_connection(account, noon(1), noon(10)).await.unwrap().unwrap().fence;
+    let frozen = store.lease_connection(account, times(1, 10)).await.unwrap().unwrap().fence;
     assert_eq!(begin(store, frozen, id, 2).await, Some(OperationState::Sending));
-    let next = store.lease_connection(account, noon(10), noon(HOUR)).await.unwrap().unwrap().fence;
+    let next = store.lease_connection(account, times(10, HOUR)).await.unwrap().unwrap().fence;
     assert_eq!(states(store, account).await, [OperationState::Unknown]);
     let late = store.record_call(frozen, id, Ok(created()), noon(11)).await.unwrap();
     assert_eq!(late, Fenced::LeaseLost, "a stale result is not stored");

@@ -2,15 +2,15 @@
 
 use galley_domain::{template::lifecycle::EventType, upstream::read_hook};
 use galley_store::{
-    Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
-    ReadRecord,
+    Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, LeaseTimes, NewTemplate,
+    PageRecord, ReadRecord,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
     emulator::{HOUR, MINUTE, SECOND, stored},
-    fixture::{Shared, create, events, new, noon},
+    fixture::{Shared, create, events, new, noon, times},
     upstream::{
         connect, connected, done, header, id, last_page, mirror, read_record, remote, sweep,
         whatsapp,
@@ -141,7 +141,7 @@ async fn a_read_that_fails_is_postponed_and_hides_no_other(store: &Shared) {
 async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     let account = whatsapp(store, "a").await;
     connect(store, account).await;
-    let lease = store.lease_connection(account, noon(0), noon(HOUR)).await.unwrap();
+    let lease = store.lease_connection(account, times(0, HOUR)).await.unwrap();
     let fence = lease.unwrap().fence;
     let all: Vec<_> =
         (1..11).map(|it| remote(&it.to_string(), &format!("a{it}"), "APPROVED", "Hi")).collect();
@@ -160,7 +160,8 @@ async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     assert_eq!(work.now, [account]);
     let late = store.postpone_read(fence, id("1"), Some(until), noon(HOUR)).await.unwrap();
     assert_eq!(late, Fenced::LeaseLost);
-    let lease = store.lease_connection(account, until, noon(HOUR)).await.unwrap();
+    let lease =
+        store.lease_connection(account, LeaseTimes { at: until, until: noon(HOUR) }).await.unwrap();
     let fence = lease.unwrap().fence;
     let absent = store.record_absent(fence, id("1"), Some(until), until).await.unwrap();
     assert!(done(absent));

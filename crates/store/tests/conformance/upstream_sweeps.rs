@@ -18,12 +18,13 @@ use jiff::SignedDuration;
 
 use super::{
     emulator::{HOUR, MINUTE, stored},
-    fixture::{Shared, create, done as changed, events, noon, template_subject},
+    fixture::{Shared, create, done as changed, events, noon, template_subject, times},
     sqlite_only::body_edit,
     upstream::{
         connect, connected, done, header, id, kinds, last_page, lease, mirror, read_record, remote,
         sweep, whatsapp,
     },
+    upstream_calls::degraded,
     upstream_submission::{changing, shown, submitted},
 };
 
@@ -204,7 +205,7 @@ async fn templates_that_a_person_accepts_as_missing_are_gone_after_a_read(store:
     let by = Author::operator(noon(1_030));
     store.change_connection(account, ConnectionChange::MissingAccepted, by).await.unwrap();
     assert_eq!(work(1_040).await, [account]);
-    let lease = store.lease_connection(account, noon(1_050), noon(9_000)).await.unwrap().unwrap();
+    let lease = store.lease_connection(account, times(1_050, 9_000)).await.unwrap().unwrap();
     let fence = lease.fence;
     assert_eq!(store.templates_to_read(account, 100).await.unwrap().len(), 8);
     done(store.record_absent(fence, id("3"), None, noon(1_060)).await.unwrap());
@@ -301,10 +302,8 @@ async fn a_person_begins_a_first_sweep_that_may_end_approvals(store: &Shared) {
 
     let fence = lease(store, account).await;
     let degraded = Some(Degraded {
-        reason: DegradedReason::Credentials,
-        since: noon(3),
         until: Some(noon(15 * MINUTE)),
-        error: None,
+        ..degraded(DegradedReason::Credentials, 3)
     });
     done(store.set_degraded(fence, degraded, noon(3)).await.unwrap());
     done(store.release_connection(fence).await.unwrap());
