@@ -5,7 +5,7 @@ use galley_domain::{
     template::quality::Quality,
     upstream::{
         RemoteId, RemoteStatus, RemoteTemplate, SweepProgress, SweepVerdict, TemplateSource,
-        content::{ContentKey, document_key},
+        content::ContentKey,
     },
 };
 use jiff::Timestamp;
@@ -207,18 +207,5 @@ impl MirroredTemplate {
     /// it was imported before its source was known.
     pub fn is_generated(&self) -> bool {
         self.source.as_ref().is_some_and(TemplateSource::is_generated)
-    }
-
-    /// Whether the provider shows something else than the mirror.
-    pub fn differs_from(&self, remote: &RemoteTemplate) -> bool {
-        let content = remote.document.as_deref().and_then(document_key);
-        self.gone_at.is_some()
-            || self.status != remote.status
-            || self.remote_updated_at != remote.updated_at
-            || self.category != remote.category
-            || self.correct_category != remote.correct_category
-            || self.quality != remote.quality
-            || self.reason != remote.rejected_reason
-            || (content.is_some() && self.content_key != content)
     }
 }

@@ -222,7 +222,7 @@ impl<'a> Observation<'a> {
         let content_key = self.content_key();
         let matched = self.version_match(Some(former));
         let mut row = self.row(content_key, matched);
-        let is_changed = self.is_changed(&row);
+        let is_changed = self.before.is_none_or(|before| before.differs_from(self.remote));
         if is_changed {
             row.changed_at = self.seen_at;
         }
@@ -348,15 +348,6 @@ impl<'a> Observation<'a> {
         if is_again { later() } else { Some(next) }
     }
 
-    fn is_changed(&self, row: &MirroredTemplate) -> bool {
-        self.has_new_header()
-            || self.before.is_none_or(|before| {
-                (&before.category, &before.correct_category, before.quality, &before.reason)
-                    != (&row.category, &row.correct_category, row.quality, &row.reason)
-                    || before.content_key != row.content_key
-            })
-    }
-
     /// Applies what the provider shows to the template of the account.
     fn follow(&self, local: &StoredTemplate, matched: VersionMatch, observed: &mut Observed) {
         let newest = local.state.version;
@@ -445,6 +436,21 @@ impl<'a> Observation<'a> {
             quality: remote.quality.unwrap_or(Quality::Unknown),
             decision: is_rejected.then(|| NewDecision::Made(remote.rejected_reason.clone())),
         }
+    }
+}
+
+impl MirroredTemplate {
+    /// Whether the provider shows something else than the mirror.
+    pub fn differs_from(&self, remote: &RemoteTemplate) -> bool {
+        let content = remote.document.as_deref().and_then(document_key);
+        self.gone_at.is_some()
+            || self.status != remote.status
+            || self.remote_updated_at != remote.updated_at
+            || self.category != without_nul(&remote.category)
+            || self.correct_category != remote.correct_category
+            || self.quality != remote.quality
+            || self.reason != remote.rejected_reason
+            || (content.is_some() && self.content_key != content)
     }
 }
 
