@@ -85,14 +85,17 @@ async fn is_connected(tx: &mut Tx<'_>, account: AccountId) -> Result<bool, Store
     tx.exists("SELECT 1 FROM upstream WHERE account_id = $1", &values![account]).await
 }
 
-/// What is known of a template at the provider.
+/// What is known of a template at the provider, if the account is connected.
 async fn provided(
     tx: &mut Tx<'_>,
     account: AccountId,
     template: TemplateId,
-) -> Result<Provided, StoreError> {
+) -> Result<Option<Provided>, StoreError> {
+    if !is_connected(tx, account).await? {
+        return Ok(None);
+    }
     let rows = mirror::of_template(tx, account, template).await?;
-    Ok(Provided { rows, operations: operations::unfinished(tx, account, template).await? })
+    Ok(Some(Provided { rows, operations: operations::unfinished(tx, account, template).await? }))
 }
 
 /// Queues the submission of a version, if the account is connected.
@@ -103,10 +106,8 @@ pub(crate) async fn queue_submission(
     version: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    if !is_connected(tx, account).await? {
-        return Ok(());
-    }
-    let kind = provided(tx, account, template).await?.submission();
+    let Some(provided) = provided(tx, account, template).await? else { return Ok(()) };
+    let kind = provided.submission();
     let new = NewOperation { account, template, version, kind, replaces: None, at };
     operations::insert(tx, new).await
 }
@@ -120,11 +121,9 @@ pub(crate) async fn queue_deletion(
     version: u64,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    if !is_connected(tx, account).await? {
-        return Ok(());
-    }
+    let Some(provided) = provided(tx, account, template).await? else { return Ok(()) };
     let kind = OperationKind::Delete;
-    if !provided(tx, account, template).await?.needs_deletion() {
+    if !provided.needs_deletion() {
         return operations::supersede(tx, account, template, kind, at).await.map(drop);
     }
     let new = NewOperation { account, template, version, kind, replaces: None, at };
@@ -145,7 +144,8 @@ async fn apply(
         return Ok(UpstreamActionOutcome::NotConnected);
     }
     let stored = templates::one(tx, account, id).await?;
-    let provided = provided(tx, account, id).await?;
+    let rows = mirror::of_template(tx, account, id).await?;
+    let provided = Provided { rows, operations: operations::unfinished(tx, account, id).await? };
     let newest = operations::newest(tx, account, id).await?;
     let planned = plan_action(action, change, stored.as_ref(), &provided, newest.as_ref());
     let planned = match planned {

@@ -97,17 +97,11 @@ pub(crate) fn after_second(updated_at: Option<Timestamp>, at: Timestamp) -> Opti
 }
 
 /// The time to which a read that failed is postponed: the first full second, by which
-/// [`is_postponed`] knows it.
+/// [`next_dirty`] knows it.
 pub(crate) fn postponed_to(until: Timestamp) -> Timestamp {
     let is_second = until.as_millisecond().rem_euclid(1_000) == 0;
     let second = until.as_second().saturating_add(i64::from(!is_second));
     Timestamp::from_second(second).unwrap_or(until)
-}
-
-/// Whether a template is not to be read before `dirty_at`: it was read in the second of its last
-/// change, or its read failed. Both times are full seconds.
-fn is_postponed(dirty_at: Timestamp, at: Timestamp) -> bool {
-    dirty_at > at && dirty_at.as_millisecond().rem_euclid(1_000) == 0
 }
 
 /// The reason to read a template that is left after a read for the reason `asked`: another one, which
@@ -123,7 +117,9 @@ pub(crate) fn unsettled(
 /// The time of the newest reason to read a template: later than the one before, so that a read that
 /// began earlier does not settle it. No read began for a reason that is postponed.
 pub(crate) fn next_dirty(before: Option<Timestamp>, at: Timestamp) -> Timestamp {
-    let before = before.filter(|before| !is_postponed(*before, at));
+    // It was read in the second of its last change, or its read failed: both times are full seconds.
+    let is_postponed = |it: &Timestamp| *it > at && it.as_millisecond().rem_euclid(1_000) == 0;
+    let before = before.filter(|before| !is_postponed(before));
     let after = before.and_then(|before| {
         Timestamp::from_millisecond(before.as_millisecond().saturating_add(1)).ok()
     });

@@ -117,14 +117,15 @@ async fn changed_row(
     outcome: &Outcome,
     at: Timestamp,
 ) -> Result<Option<MirroredTemplate>, StoreError> {
-    let StoredOperation { template, version, .. } = *after;
+    let StoredOperation { template, version, operation: Operation { kind, state, .. }, .. } =
+        *after;
     Ok(match outcome {
         Outcome::Call(Ok(done)) => {
             let rows = mirror::of_template(tx, account, template).await?;
             let identity = identity(tx, account, template).await?;
             called(done, version, &rows, identity.as_ref(), at)
         }
-        Outcome::Probe(_) if after.is_deleted() => {
+        Outcome::Probe(_) if (kind, state) == (OperationKind::Delete, OperationState::Done) => {
             let rows = mirror::of_template(tx, account, template).await?;
             called(&CallDone::Deleted, version, &rows, None, at)
         }
@@ -175,12 +176,6 @@ impl StoredOperation {
             return Some(Self { replaces, ..self.moved(call, at) });
         }
         Some(self.moved(self.operation.begin_probe(at)?, at))
-    }
-
-    /// Whether it has deleted the template at the provider.
-    fn is_deleted(&self) -> bool {
-        let Operation { kind, state, .. } = self.operation;
-        (kind, state) == (OperationKind::Delete, OperationState::Done)
     }
 
     /// The event of its end, given the template of the account, unless that is deleted. The end of a call
