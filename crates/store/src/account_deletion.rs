@@ -4,8 +4,7 @@ use galley_domain::id::AccountId;
 use serde_json::json;
 
 use crate::{
-    AuditKind, Author, DeleteAccountOutcome, Store, StoreError,
-    accounts::{self, deleted_name},
+    AuditKind, Author, DeleteAccountOutcome, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
     emulator,
     engine::{Tx, values},
@@ -76,4 +75,22 @@ async fn delete(
     tx.audit(id, AuditedChange::new(AuditKind::AccountDeleted, id, details), by)?;
     tx.credentials_changed().await?;
     Ok(DeleteAccountOutcome::Deleted)
+}
+
+/// The name that the row of a deleted account has. No account can be created with it, because it
+/// contains a control character.
+fn deleted_name(id: AccountId) -> String {
+    format!("deleted\u{1f}{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_deleted_accounts_are_unique_and_free_for_no_other() {
+        let [one, two] = [1, 2].map(|id| deleted_name(AccountId::new(id).unwrap()));
+        assert_ne!(one, two);
+        assert!(one.contains(char::is_control), "{one:?}");
+    }
 }

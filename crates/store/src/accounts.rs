@@ -3,7 +3,6 @@
 
 mod credentials;
 mod phones;
-mod rows;
 
 use std::collections::BTreeSet;
 
@@ -15,18 +14,16 @@ use galley_domain::{
 use serde_json::json;
 
 pub use self::credentials::MAX_ACTIVE_TOKENS;
-use self::rows::{COLUMNS, ExistingAccounts, account, refusal, storable};
 pub(crate) use self::{
     credentials::{add as add_credential, unrevoked},
     phones::delete_all as delete_phones,
-    rows::deleted_name,
 };
 use crate::{
-    Account, AccountLimits, AccountQuotas, AddCredentialOutcome, AuditKind, Author,
+    Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AuditKind, Author,
     CreateAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
     decisions::audit::{AuditedChange, limits_shown, quotas_shown},
     emulator,
-    encoding::stored_quota,
+    encoding::{quota, stored_quota},
     engine::{ReadPath, Tx, values},
     error::failed,
     stored_row::{Row, StoredRow as _},
@@ -66,7 +63,29 @@ impl Store {
         by: Author,
     ) -> Result<RenameAccountOutcome, StoreError> {
         self.write_for_operator("rename_account", (id, name, by), |(id, name, by), tx| {
-            Box::pin(rename(tx, *id, name, *by))
+            let (id, by) = (*id, *by);
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let statement = format!("SELECT id, name FROM account WHERE ({ONE}) OR name = $2");
+                let found = tx
+                    .query(&statement, &values![id, name], |row| {
+                        Ok((row.account_id("id")?, row.value::<String>("name")?))
+                    })
+                    .await?;
+                let Some((_, former)) = found.iter().find(|(found, _)| *found == id) else {
+                    return Ok(RenameAccountOutcome::NotFound);
+                };
+                if found.iter().any(|(found, _)| *found != id) {
+                    return Ok(RenameAccountOutcome::NameTaken);
+                }
+                if former != name {
+                    tx.defer("UPDATE account SET name = $2 WHERE id = $1", &values![id, name])?;
+                    let details = json!({"from": former, "to": name});
+                    tx.audit(id, AuditedChange::new(AuditKind::AccountRenamed, id, details), by)?;
+                    tx.credentials_changed().await?;
+                }
+                Ok(RenameAccountOutcome::Renamed)
+            })
         })
         .await
     }
@@ -79,7 +98,21 @@ impl Store {
         by: Author,
     ) -> Result<SetReviewOutcome, StoreError> {
         self.write_for_operator("set_account_review", (id, review, by), |&(id, review, by), tx| {
-            Box::pin(set_review(tx, id, review, by))
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let Some(before) = one(tx, id).await? else {
+                    return Ok(SetReviewOutcome::NotFound);
+                };
+                if before.emulator.is_some() {
+                    return Ok(SetReviewOutcome::Emulator);
+                }
+                // A provider's review is never stored.
+                if !Review::CHOICES.contains(&review.as_str()) {
+                    return Ok(SetReviewOutcome::NotAnEmulator);
+                }
+                write(tx, &before, Setting::Review(review), by).await?;
+                Ok(SetReviewOutcome::Set)
+            })
         })
         .await
     }
@@ -126,6 +159,7 @@ impl Store {
         self.set("set_account_quotas", id, Setting::Quotas(quotas), by).await
     }
 
+    /// Sets one setting; `false` if the account does not exist.
     async fn set(
         &self,
         method: &'static str,
@@ -134,7 +168,12 @@ impl Store {
         by: Author,
     ) -> Result<bool, StoreError> {
         self.write_for_operator(method, (id, setting, by), |&(id, setting, by), tx| {
-            Box::pin(set(tx, id, setting, by))
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let Some(before) = one(tx, id).await? else { return Ok(false) };
+                write(tx, &before, setting, by).await?;
+                Ok(true)
+            })
         })
         .await
     }
@@ -153,6 +192,12 @@ enum Setting {
 /// The condition of one account (`$1`), unless it is deleted.
 const ONE: &str = "id = $1 AND deleted_at IS NULL";
 
+/// The columns that [`account`] reads.
+pub(crate) const COLUMNS: &str = "id, name, rulebook, review, emulator, four_eyes, takes_any_phone, \
+     created_at, disabled_at, CAST(template_limit AS BIGINT) AS template_limit, \
+     requests_per_second, stored_bytes_limit, phone_limit, template_bytes, counting, media_bytes, \
+     EXISTS (SELECT 1 FROM upstream u WHERE u.account_id = account.id) AS is_connected";
+
 fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM account WHERE {condition}")
 }
@@ -166,11 +211,35 @@ pub(crate) async fn one(tx: &mut Tx<'_>, id: AccountId) -> Result<Option<Account
 /// write.
 async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcome, StoreError> {
     tx.lock_credentials().await?;
-    let existing = existing(tx, new).await?;
-    if let Some(refusal) = refusal(new, &existing) {
-        return Ok(refusal);
+    // The highest id, even of a deleted account; 0 without accounts.
+    let find = "SELECT (SELECT coalesce(max(id), 0) FROM account) AS last, \
+                EXISTS (SELECT 1 FROM account WHERE name = $1) AS has_name";
+    let found = tx
+        .query_one(find, &values![&new.name], |row| {
+            Ok((row.number("last")?, row.value("has_name")?))
+        })
+        .await?;
+    let (last, has_name) = found.unwrap_or_default();
+    // The id of a first account is free.
+    if (new.only_if_first || new.id.is_some()) && last > 0 {
+        return Ok(CreateAccountOutcome::NotFirst);
     }
-    let next = || AccountId::new(id::next(existing.last, new.by.at.as_millisecond()));
+    if has_name {
+        return Ok(CreateAccountOutcome::NameTaken);
+    }
+    let owned = phones::owned(tx, &new.phones).await?;
+    if let Some(taken) = new.phones.iter().find(|phone| owned.contains(phone)) {
+        return Ok(CreateAccountOutcome::PhoneTaken(taken.clone()));
+    }
+    for (index, new_one) in new.credentials.iter().enumerate() {
+        let mut earlier = new.credentials[..index].iter();
+        if earlier.any(|it| (it.kind, it.hash) == (new_one.kind, new_one.hash))
+            || credentials::is_in_use(tx, new_one).await?
+        {
+            return Ok(CreateAccountOutcome::SecretTaken(new_one.kind));
+        }
+    }
+    let next = || AccountId::new(id::next(last, new.by.at.as_millisecond()));
     let id = new.id.or_else(next).ok_or_else(|| failed("no account ids are left"))?;
     let insert = "INSERT INTO account (id, name, rulebook, review, takes_any_phone, created_at, \
                   emulator, template_limit) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -201,85 +270,6 @@ async fn create(tx: &mut Tx<'_>, new: &NewAccount) -> Result<CreateAccountOutcom
         }
     }
     Ok(CreateAccountOutcome::Created(id, added))
-}
-
-/// What the store already has of a new account, except its phone numbers and secrets.
-fn existing_accounts(row: &Row<'_>) -> Result<ExistingAccounts, StoreError> {
-    let (last, has_name) = (row.number("last")?, row.value("has_name")?);
-    Ok(ExistingAccounts { last, has_name, ..ExistingAccounts::default() })
-}
-
-/// What the store already has of a new account.
-async fn existing(tx: &mut Tx<'_>, new: &NewAccount) -> Result<ExistingAccounts, StoreError> {
-    let names = "SELECT (SELECT coalesce(max(id), 0) FROM account) AS last, \
-                 EXISTS (SELECT 1 FROM account WHERE name = $1) AS has_name";
-    let names = tx.query_one(names, &values![&new.name], existing_accounts).await?;
-    let mut existing = names.unwrap_or_default();
-    existing.phones = phones::owned(tx, &new.phones).await?;
-    for credential in &new.credentials {
-        existing.secrets.push(credentials::is_in_use(tx, credential).await?);
-    }
-    Ok(existing)
-}
-
-fn named(row: &Row<'_>) -> Result<(AccountId, String), StoreError> {
-    Ok((row.account_id("id")?, row.value("name")?))
-}
-
-async fn rename(
-    tx: &mut Tx<'_>,
-    id: AccountId,
-    name: &str,
-    by: Author,
-) -> Result<RenameAccountOutcome, StoreError> {
-    tx.lock_credentials().await?;
-    let statement = format!("SELECT id, name FROM account WHERE ({ONE}) OR name = $2");
-    let found = tx.query(&statement, &values![id, name], named).await?;
-    let Some((_, former)) = found.iter().find(|(found, _)| *found == id) else {
-        return Ok(RenameAccountOutcome::NotFound);
-    };
-    if found.iter().any(|(found, _)| *found != id) {
-        return Ok(RenameAccountOutcome::NameTaken);
-    }
-    if former != name {
-        tx.defer("UPDATE account SET name = $2 WHERE id = $1", &values![id, name])?;
-        let details = json!({"from": former, "to": name});
-        tx.audit(id, AuditedChange::new(AuditKind::AccountRenamed, id, details), by)?;
-        tx.credentials_changed().await?;
-    }
-    Ok(RenameAccountOutcome::Renamed)
-}
-
-async fn set_review(
-    tx: &mut Tx<'_>,
-    id: AccountId,
-    review: Review,
-    by: Author,
-) -> Result<SetReviewOutcome, StoreError> {
-    tx.lock_credentials().await?;
-    let Some(before) = one(tx, id).await? else { return Ok(SetReviewOutcome::NotFound) };
-    if before.emulator.is_some() {
-        return Ok(SetReviewOutcome::Emulator);
-    }
-    // A provider's review is never stored.
-    if !Review::CHOICES.contains(&review.as_str()) {
-        return Ok(SetReviewOutcome::NotAnEmulator);
-    }
-    write(tx, &before, Setting::Review(review), by).await?;
-    Ok(SetReviewOutcome::Set)
-}
-
-/// Sets one setting; `false` if the account does not exist.
-async fn set(
-    tx: &mut Tx<'_>,
-    id: AccountId,
-    setting: Setting,
-    by: Author,
-) -> Result<bool, StoreError> {
-    tx.lock_credentials().await?;
-    let Some(before) = one(tx, id).await? else { return Ok(false) };
-    write(tx, &before, setting, by).await?;
-    Ok(true)
 }
 
 /// Writes a setting and records it, unless the account has this value.
@@ -350,4 +340,49 @@ async fn write(
     tx.account_changed(id)?;
     tx.audit(id, AuditedChange::new(kind, id, details), by)?;
     tx.credentials_changed().await
+}
+
+/// The limits that are stored. The column of PostgreSQL takes no larger number.
+pub(crate) fn storable(limits: Option<AccountLimits>) -> Option<AccountLimits> {
+    let templates = |limits: AccountLimits| limits.templates.min(i32::MAX.unsigned_abs());
+    limits.map(|limits| AccountLimits { templates: templates(limits) })
+}
+
+/// The account in a row.
+pub(crate) fn account(row: &Row<'_>) -> Result<Account, StoreError> {
+    Ok(Account {
+        id: row.account_id("id")?,
+        name: row.value("name")?,
+        rulebook: row.value("rulebook")?,
+        review: row.parsed("review", |word| {
+            Review::parse(word).filter(|review| !review.is_by_provider())
+        })?,
+        emulator: row.optional("emulator", |kind: String| EmulatorKind::parse(&kind))?,
+        four_eyes: row.value("four_eyes")?,
+        is_connected: row.value("is_connected")?,
+        takes_any_phone: row.value("takes_any_phone")?,
+        created_at: row.timestamp("created_at")?,
+        disabled_at: row.optional_timestamp("disabled_at")?,
+        limits: row.account_limits()?,
+        quotas: quotas(row)?,
+        usage: usage(row)?,
+    })
+}
+
+fn usage(row: &Row<'_>) -> Result<AccountUsage, StoreError> {
+    let is_counted = row.value::<Option<i64>>("counting")?.is_none();
+    let template_bytes: i64 = row.value("template_bytes")?;
+    Ok(AccountUsage {
+        template_bytes: is_counted.then(|| u64::try_from(template_bytes).unwrap_or(0)),
+        media_bytes: row.number("media_bytes")?,
+    })
+}
+
+fn quotas(row: &Row<'_>) -> Result<AccountQuotas, StoreError> {
+    let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
+    Ok(AccountQuotas {
+        requests_per_second: max("requests_per_second")?,
+        stored_bytes: quota(max("stored_bytes_limit")?),
+        phone_numbers: quota(max("phone_limit")?),
+    })
 }

@@ -3,7 +3,6 @@
 use galley_domain::id::AccountId;
 use serde_json::json;
 
-use super::rows::{claims, owned_phone};
 use crate::{
     AddPhoneOutcome, AuditKind, Author, Store, StoreError,
     decisions::audit::AuditedChange,
@@ -73,7 +72,17 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let input = (account, phone.to_owned(), by);
         self.write_for_operator("remove_phone", input, |(account, phone, by), tx| {
-            Box::pin(remove(tx, *account, phone, *by))
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
+                if tx.execute(delete, &[text(phone), (*account).into()]).await? == 0 {
+                    return Ok(false);
+                }
+                let removed = AuditedChange::new(AuditKind::PhoneRemoved, &**phone, json!({}));
+                tx.audit(*account, removed, *by)?;
+                tx.credentials_changed().await?;
+                Ok(true)
+            })
         })
         .await
     }
@@ -166,18 +175,28 @@ async fn add(tx: &mut Tx<'_>, new: &NewPhone) -> Result<AddPhoneOutcome, StoreEr
     Ok(owner.map_or(AddPhoneOutcome::NoAccount, |owner| owned_phone(owner, account)))
 }
 
-async fn remove(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    phone: &str,
-    by: Author,
-) -> Result<bool, StoreError> {
-    tx.lock_credentials().await?;
-    let delete = "DELETE FROM phone WHERE id = $1 AND account_id = $2";
-    if tx.execute(delete, &[text(phone), account.into()]).await? == 0 {
-        return Ok(false);
+/// The outcome of adding a phone number that has an owner.
+fn owned_phone(owner: AccountId, account: AccountId) -> AddPhoneOutcome {
+    if owner == account { AddPhoneOutcome::AlreadyOwned } else { AddPhoneOutcome::OwnedByOther }
+}
+
+/// Who owns a phone number, and how many numbers the account that claims it has.
+struct Claims {
+    owner: Option<AccountId>,
+    claimed: u64,
+}
+
+impl Claims {
+    /// Why the account cannot claim the number, if it cannot.
+    fn refusal(&self, account: AccountId, max: Option<u64>) -> Option<AddPhoneOutcome> {
+        let is_full = max.is_some_and(|max| self.claimed >= max);
+        let owned = self.owner.map(|owner| owned_phone(owner, account));
+        owned.or(is_full.then_some(AddPhoneOutcome::TooMany))
     }
-    tx.audit(account, AuditedChange::new(AuditKind::PhoneRemoved, phone, json!({})), by)?;
-    tx.credentials_changed().await?;
-    Ok(true)
+}
+
+/// The claims in a row.
+fn claims(row: &Row<'_>) -> Result<Claims, StoreError> {
+    let owner = row.optional("owner", |id: i64| AccountId::new(u64::try_from(id).ok()?))?;
+    Ok(Claims { owner, claimed: row.number("claimed")? })
 }

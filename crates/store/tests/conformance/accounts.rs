@@ -52,6 +52,39 @@ async fn an_account_is_created_completely_or_not_at_all(store: &Shared) {
     );
     assert_eq!(store.accounts().await.unwrap().len(), 1);
     assert_eq!(store.phone_owner("333").await.unwrap(), None);
+
+    let kinds = [CredentialKind::Key, CredentialKind::Token];
+    let credentials = kinds.map(|kind| secret(kind, "both kinds")).to_vec();
+    let keyed_twice = NewAccount { credentials, ..new_account("fifth") };
+    let created = store.create_account(keyed_twice).await.unwrap();
+    assert!(matches!(created, CreateAccountOutcome::Created(..)), "{created:?}");
+}
+
+#[on_both_databases]
+async fn an_account_is_refused_by_the_first_conflict(store: &Shared) {
+    let token = secret(CredentialKind::Token, "t");
+    let existing = NewAccount {
+        phones: vec!["111".to_owned()],
+        credentials: vec![token.clone()],
+        ..new_account("existing")
+    };
+    let created = store.create_account(existing.clone()).await.unwrap();
+    assert!(matches!(created, CreateAccountOutcome::Created(..)), "{created:?}");
+    let first = NewAccount { only_if_first: true, ..existing.clone() };
+    let chosen = NewAccount { id: AccountId::new(7), ..existing.clone() };
+    let phoned = NewAccount { name: "other".to_owned(), ..existing.clone() };
+    let credentials = vec![secret(CredentialKind::Key, "k"), token];
+    let keyed = NewAccount { phones: vec!["222".to_owned()], credentials, ..phoned.clone() };
+    let taken_token = CreateAccountOutcome::SecretTaken(CredentialKind::Token);
+    for (new, refusal) in [
+        (first, CreateAccountOutcome::NotFirst),
+        (chosen, CreateAccountOutcome::NotFirst),
+        (existing, CreateAccountOutcome::NameTaken),
+        (phoned, CreateAccountOutcome::PhoneTaken("111".to_owned())),
+        (keyed, taken_token),
+    ] {
+        assert_eq!(store.create_account(new).await.unwrap(), refusal);
+    }
 }
 
 #[on_both_databases]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::{
     Account, Actor, Author, Credential, CredentialId, CredentialKind, IssueTokenOutcome,
     NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, StoreError,
-    accounts::rows::{COLUMNS as ACCOUNT_COLUMNS, account},
+    accounts::{COLUMNS as ACCOUNT_COLUMNS, account},
     stored_row::{Row, StoredRow as _},
 };
 
