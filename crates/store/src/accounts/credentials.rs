@@ -1,26 +1,24 @@
 //! API keys and access tokens.
 
-mod rows;
-
-use galley_domain::id::AccountId;
+use galley_domain::{account::Scopes, id::AccountId};
 use jiff::Timestamp;
 use serde_json::json;
 
-pub use self::rows::MAX_ACTIVE_TOKENS;
-use self::rows::{
-    COLUMNS, RotationPlan, credential, issue_refusal, issued_since, plan_rotation, revocable,
-    select_owner, token_owner,
-};
+use super::{COLUMNS as ACCOUNT_COLUMNS, account};
 use crate::{
-    Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
+    Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
     IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
     Store, StoreError,
     audit::ensure_may_change,
     decisions::audit::AuditedChange,
     encoding::millis,
     engine::{ReadPath, Tx, Value, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
+
+/// How many tokens an account may have when a client creates another one: those that are neither
+/// expired nor revoked, and those that were created within the last hour. The operator may exceed it.
+pub const MAX_ACTIVE_TOKENS: usize = 100;
 
 impl Store {
     /// Adds a credential to an account.
@@ -63,14 +61,36 @@ impl Store {
         }
         ensure_may_change(&*self.engine, account, by).await?;
         self.write("issue_token", (account, new, by), |(account, new, by), tx| {
-            Box::pin(issue(tx, *account, new, *by))
+            let (account, by) = (*account, *by);
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                let values = owner_values(account, by.at);
+                let owner = tx.query_one(&select_owner(), &values, token_owner).await?;
+                let caller = match by.actor {
+                    Actor::Token(id) => by_id(tx, id).await?,
+                    Actor::Operator | Actor::Service => None,
+                };
+                let refusal = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
+                    Some(refusal) => refusal,
+                    None => match add(tx, account, new, by).await? {
+                        AddCredentialOutcome::Added(id) => {
+                            return Ok(IssueTokenOutcome::Issued(id));
+                        }
+                        AddCredentialOutcome::SecretTaken => IssueTokenOutcome::SecretTaken,
+                        AddCredentialOutcome::NotFound => IssueTokenOutcome::NotFound,
+                    },
+                };
+                // A refusal waits for no sync.
+                Ok(tx.refuse(refusal))
+            })
         })
         .await
     }
 
     /// Adds a replacement to the account of `old`, unless `old` is expired or revoked. `old` expires
     /// at `old_ends_at`, unless it expires earlier. Without an expiry of its own, the replacement
-    /// expires when `old` would have expired; without a name of its own, it has that of `old`.
+    /// expires when `old` would have expired: otherwise a rotation would turn a temporary credential
+    /// into a permanent one. Without a name of its own, it has that of `old`.
     pub async fn rotate_credential(
         &self,
         old: CredentialId,
@@ -147,7 +167,25 @@ impl Store {
         &self,
         uses: Vec<(CredentialId, Timestamp)>,
     ) -> Result<(), StoreError> {
-        self.write("record_credential_use", uses, |uses, tx| Box::pin(record_use(tx, uses))).await
+        self.write("record_credential_use", uses, |uses, tx| {
+            Box::pin(async move {
+                // Two instances never wait for each other in a circle, because each locks the
+                // credentials.
+                tx.lock_credentials().await?;
+                let uses: Vec<_> = uses.iter().map(|(id, at)| (id.0, millis(*at))).collect();
+                let pairs =
+                    tx.dialect().either("json_each($1)", "json_array_elements($1::text::json)");
+                // Another instance may have recorded a use of the same minute.
+                let update = format!(
+                    "UPDATE credential SET last_used_at = used.at FROM (SELECT \
+                     CAST(value ->> 0 AS BIGINT) AS id, CAST(value ->> 1 AS BIGINT) AS at \
+                     FROM {pairs}) AS used WHERE credential.id = used.id \
+                     AND coalesce(credential.last_used_at, 0) < used.at"
+                );
+                tx.execute(&update, &values![json!(uses).to_string()]).await.map(drop)
+            })
+        })
+        .await
     }
 
     /// A number that increases with every change that invalidates cached accounts or credentials.
@@ -159,10 +197,45 @@ impl Store {
     }
 }
 
+/// The columns that [`credential`] reads.
+const COLUMNS: &str =
+    "id, account_id, kind, name, scopes, created_at, last_used_at, expires_at, revoked_at";
+
 const TOKEN: &str = CredentialKind::Token.as_str();
 
 fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM credential WHERE {condition}")
+}
+
+/// How long a revoked or expired token counts towards the maximum after its creation, in
+/// milliseconds: otherwise a client could fill the store by creating and revoking tokens.
+const ISSUED_TOKEN_COUNTS_MS: i64 = 3_600_000;
+
+/// Tokens that were created after this time count towards the maximum even if they are not active.
+fn issued_since(at: Timestamp) -> i64 {
+    at.as_millisecond().saturating_sub(ISSUED_TOKEN_COUNTS_MS)
+}
+
+/// An account that gets a token.
+struct TokenOwner {
+    account: Account,
+    /// How many of its tokens count towards the maximum.
+    tokens: u64,
+}
+
+/// Reads the owner (`$1`) of a token (`$2`: the kind) to be issued at `$3`; tokens that were created
+/// after `$4` count.
+fn select_owner() -> String {
+    format!(
+        "SELECT {ACCOUNT_COLUMNS}, (SELECT count(*) FROM credential WHERE account_id = $1 \
+         AND kind = $2 AND (revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) \
+         OR created_at > $4)) AS tokens FROM account WHERE id = $1 AND deleted_at IS NULL"
+    )
+}
+
+/// The owner in a row of [`select_owner`].
+fn token_owner(row: &Row<'_>) -> Result<TokenOwner, StoreError> {
+    Ok(TokenOwner { account: account(row)?, tokens: row.number("tokens")? })
 }
 
 fn owner_values(account: AccountId, at: Timestamp) -> [Value<'static>; 4] {
@@ -223,30 +296,6 @@ async fn insert(
     Ok(if has_owner { taken } else { not_found })
 }
 
-/// Adds a token if its author still may. A refusal waits for no sync.
-async fn issue(
-    tx: &mut Tx<'_>,
-    account: AccountId,
-    new: &NewCredential,
-    by: Author,
-) -> Result<IssueTokenOutcome, StoreError> {
-    tx.lock_credentials().await?;
-    let owner = tx.query_one(&select_owner(), &owner_values(account, by.at), token_owner).await?;
-    let caller = match by.actor {
-        Actor::Token(id) => by_id(tx, id).await?,
-        Actor::Operator | Actor::Service => None,
-    };
-    let refusal = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
-        Some(refusal) => refusal,
-        None => match add(tx, account, new, by).await? {
-            AddCredentialOutcome::Added(id) => return Ok(IssueTokenOutcome::Issued(id)),
-            AddCredentialOutcome::SecretTaken => IssueTokenOutcome::SecretTaken,
-            AddCredentialOutcome::NotFound => IssueTokenOutcome::NotFound,
-        },
-    };
-    Ok(tx.refuse(refusal))
-}
-
 async fn rotate(
     tx: &mut Tx<'_>,
     old: CredentialId,
@@ -255,22 +304,28 @@ async fn rotate(
     by: Author,
 ) -> Result<RotateCredentialOutcome, StoreError> {
     tx.lock_credentials().await?;
-    let found = by_id(tx, old).await?;
-    let RotationPlan { account, replacement, old_ends_at } =
-        match plan_rotation(found.as_ref(), new, old_ends_at, by.at) {
-            Ok(plan) => plan,
-            Err(refused) => return Ok(refused),
-        };
-    let id = match insert(tx, account, &replacement, by.at).await? {
+    let Some(old) = by_id(tx, old).await? else { return Ok(RotateCredentialOutcome::NotFound) };
+    if let Some(revoked_at) = old.revoked_at {
+        return Ok(RotateCredentialOutcome::Revoked(revoked_at));
+    }
+    if let Some(expired_at) = old.expires_at.filter(|end| *end <= by.at) {
+        return Ok(RotateCredentialOutcome::Expired(expired_at));
+    }
+    let name = if new.name.is_empty() { old.name.clone() } else { new.name.clone() };
+    let expires_at = new.expires_at.or(old.expires_at);
+    let replacement = NewCredential { expires_at, name, ..*new };
+    let old_ends_at = old.expires_at.map_or(old_ends_at, |end| end.min(old_ends_at));
+    let id = match insert(tx, old.account, &replacement, by.at).await? {
         AddCredentialOutcome::Added(id) => id,
         AddCredentialOutcome::SecretTaken => return Ok(RotateCredentialOutcome::SecretTaken),
         AddCredentialOutcome::NotFound => return Ok(RotateCredentialOutcome::NotFound),
     };
     let expire = "UPDATE credential SET expires_at = $2 WHERE id = $1";
-    tx.defer(expire, &values![old.0, old_ends_at])?;
-    tx.audit(account, AuditedChange::credential_rotated(old, id, &replacement, old_ends_at), by)?;
+    tx.defer(expire, &values![old.id.0, old_ends_at])?;
+    let rotated = AuditedChange::credential_rotated(&old, id, &replacement, old_ends_at);
+    tx.audit(old.account, rotated, by)?;
     tx.credentials_changed().await?;
-    Ok(RotateCredentialOutcome::Rotated { id, expires_at: replacement.expires_at, old_ends_at })
+    Ok(RotateCredentialOutcome::Rotated { id, expires_at, old_ends_at })
 }
 
 /// Revokes a credential, or a token of this account.
@@ -281,26 +336,68 @@ async fn revoke(
     by: Author,
 ) -> Result<RevokeTokenOutcome, StoreError> {
     tx.lock_credentials().await?;
-    let found = match revocable(account, by_id(tx, id).await?) {
-        Ok(found) => found,
-        Err(refusal) => return Ok(tx.refuse(refusal)),
+    let is_revocable = |it: &Credential| {
+        account.is_none_or(|id| it.account == id && it.kind == CredentialKind::Token)
     };
+    let Some(found) = by_id(tx, id).await?.filter(is_revocable) else {
+        return Ok(tx.refuse(RevokeTokenOutcome::NotFound));
+    };
+    if found.revoked_at.is_some() {
+        return Ok(tx.refuse(RevokeTokenOutcome::AlreadyRevoked));
+    }
     tx.defer("UPDATE credential SET revoked_at = $2 WHERE id = $1", &values![id.0, by.at])?;
     tx.audit(found.account, AuditedChange::credential_revoked(&found), by)?;
     tx.credentials_changed().await?;
     Ok(RevokeTokenOutcome::Revoked)
 }
 
-async fn record_use(tx: &mut Tx<'_>, uses: &[(CredentialId, Timestamp)]) -> Result<(), StoreError> {
-    // Two instances never wait for each other in a circle, because each locks the credentials.
-    tx.lock_credentials().await?;
-    let uses: Vec<_> = uses.iter().map(|(id, at)| (id.0, millis(*at))).collect();
-    let pairs = tx.dialect().either("json_each($1)", "json_array_elements($1::text::json)");
-    // Another instance may have recorded a use of the same minute.
-    let update = format!(
-        "UPDATE credential SET last_used_at = used.at FROM (SELECT CAST(value ->> 0 AS BIGINT) AS id, \
-         CAST(value ->> 1 AS BIGINT) AS at FROM {pairs}) AS used WHERE credential.id = used.id \
-         AND coalesce(credential.last_used_at, 0) < used.at"
-    );
-    tx.execute(&update, &values![json!(uses).to_string()]).await.map(drop)
+/// Why an author may not add a token to an account, if it may not. `caller` is the author's token:
+/// it is read again in the transaction, because a cached one may have been revoked since.
+fn issue_refusal(
+    owner: Option<&TokenOwner>,
+    caller: Option<&Credential>,
+    new: &NewCredential,
+    by: Author,
+) -> Option<IssueTokenOutcome> {
+    let Some(TokenOwner { account, tokens }) = owner else {
+        return Some(IssueTokenOutcome::NotFound);
+    };
+    if let Actor::Token(_) = by.actor {
+        let own = caller.filter(|it| it.account == account.id && it.kind == CredentialKind::Token);
+        let Some(caller) = own else { return Some(IssueTokenOutcome::NotFound) };
+        if caller.revoked_at.is_some() {
+            return Some(IssueTokenOutcome::CallerRevoked);
+        }
+        if caller.expires_at.is_some_and(|end| end <= by.at) {
+            return Some(IssueTokenOutcome::CallerExpired);
+        }
+        if account.disabled_at.is_some() {
+            return Some(IssueTokenOutcome::AccountDisabled);
+        }
+        // A client with two tokens would be its own second person.
+        if account.four_eyes {
+            return Some(IssueTokenOutcome::FourEyes);
+        }
+        let lives_longer =
+            caller.expires_at.is_some_and(|end| new.expires_at.is_none_or(|wanted| wanted > end));
+        if lives_longer || !new.scopes.without(caller.scopes).is_empty() {
+            return Some(IssueTokenOutcome::ExceedsCaller);
+        }
+    }
+    (*tokens >= MAX_ACTIVE_TOKENS as u64).then_some(IssueTokenOutcome::TooMany)
+}
+
+/// The credential in a row.
+fn credential(row: &Row<'_>) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        id: CredentialId(row.number("id")?),
+        account: row.account_id("account_id")?,
+        kind: row.parsed("kind", CredentialKind::parse)?,
+        name: row.value("name")?,
+        scopes: row.parsed("scopes", |scopes| Scopes::parse(scopes).ok())?,
+        created_at: row.timestamp("created_at")?,
+        last_used_at: row.optional_timestamp("last_used_at")?,
+        expires_at: row.optional_timestamp("expires_at")?,
+        revoked_at: row.optional_timestamp("revoked_at")?,
+    })
 }

@@ -88,7 +88,7 @@ impl AuditedChange {
 
     /// The change that `replacement` was added as `new`.
     pub(crate) fn credential_rotated(
-        old: CredentialId,
+        old: &Credential,
         new: CredentialId,
         replacement: &NewCredential,
         old_ends_at: Timestamp,
@@ -96,7 +96,7 @@ impl AuditedChange {
         let mut details = new_credential(replacement);
         details["replacement"] = new.to_string().into();
         details["old_ends_at"] = timestamp(Some(old_ends_at));
-        Self::new(AuditKind::CredentialRotated, old, details)
+        Self::new(AuditKind::CredentialRotated, old.id, details)
     }
 
     pub(crate) fn credential_revoked(old: &Credential) -> Self {

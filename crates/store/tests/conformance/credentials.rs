@@ -160,12 +160,10 @@ async fn an_expired_or_revoked_credential_cannot_be_rotated(store: &Shared) {
         NewCredential { expires_at: Some(noon(10)), ..secret(CredentialKind::Token, "e") };
     let expired =
         added(store.add_credential(account, expiring, Author::operator(noon(0))).await.unwrap());
-    let revoked = added(
-        store
-            .add_credential(account, secret(CredentialKind::Token, "r"), Author::operator(noon(0)))
-            .await
-            .unwrap(),
-    );
+    let expiring =
+        NewCredential { expires_at: Some(noon(7)), ..secret(CredentialKind::Token, "r") };
+    let revoked =
+        added(store.add_credential(account, expiring, Author::operator(noon(0))).await.unwrap());
     assert!(store.revoke_credential(revoked, Author::operator(noon(5))).await.unwrap());
     let before = store.credentials(account).await.unwrap();
     for (old, expected) in [
