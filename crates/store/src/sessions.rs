@@ -1,22 +1,37 @@
 //! Sessions of the console, and the links that start them.
 
-mod rows;
-
-use jiff::Timestamp;
+use galley_domain::account::Scopes;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use self::rows::{COLUMNS, KEPT_SESSIONS, console_link, idle_cutoff, plan_redemption, session};
 use crate::{
-    AddCredentialOutcome, AuditKind, Author, NewConsoleLink, NewSession, RedeemLinkOutcome,
-    SecretHash, Session, Store, StoreError, accounts,
+    AddCredentialOutcome, AuditKind, Author, CredentialId, CredentialKind, LinkRedemption,
+    MAX_SESSIONS_PER_TOKEN, NewConsoleLink, NewCredential, NewSession, RedeemLinkOutcome,
+    SESSION_IDLE_HOURS, SecretHash, Session, Store, StoreError, accounts,
     decisions::audit::AuditedChange,
+    encoding::millis,
     engine::{Read, ReadPath, Tx, Value, Write, values},
+    records::MAX_UNRECORDED_USE,
+    stored_row::{Row, StoredRow as _},
 };
 
 impl Store {
-    /// Starts a session.
+    /// Starts a session, and ends the oldest ones of its token beyond the maximum. Sessions of one
+    /// token start one after the other.
     pub async fn start_session(&self, new: NewSession) -> Result<(), StoreError> {
-        self.write("start_session", new, |new, tx| Box::pin(start(tx, new))).await
+        self.write("start_session", new, |new, tx| {
+            Box::pin(async move {
+                let credential = new.credential.0;
+                let token =
+                    format!("SELECT 1 FROM credential WHERE id = $1{}", tx.dialect().for_update());
+                tx.exists(&token, &values![credential]).await?;
+                let surplus = "SELECT hash FROM console_session WHERE credential_id = $1 \
+                               ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2";
+                delete_sessions(tx, surplus, &values![credential, KEPT_SESSIONS]).await?;
+                insert(tx, new)
+            })
+        })
+        .await
     }
 
     /// The session with this secret, unless it has expired. Its token may be invalid.
@@ -38,14 +53,29 @@ impl Store {
         uses: Vec<(SecretHash, Timestamp)>,
     ) -> Result<(), StoreError> {
         self.write("record_session_use", uses, |uses, tx| {
-            Box::pin(std::future::ready(record_use(tx, uses)))
+            Box::pin(async move {
+                let mut in_order = uses.clone();
+                in_order.sort_unstable_by_key(|(hash, _)| hash.0);
+                for (hash, at) in in_order {
+                    let update = "UPDATE console_session SET last_seen_at = $2 WHERE hash = $1 \
+                                  AND last_seen_at < $2";
+                    tx.defer(update, &values![hash, at])?;
+                }
+                Ok(())
+            })
         })
         .await
     }
 
     /// Ends a session; `false` if there is none.
     pub async fn end_session(&self, hash: SecretHash) -> Result<bool, StoreError> {
-        self.write_for_operator("end_session", hash, |hash, tx| Box::pin(end(tx, *hash))).await
+        self.write_for_operator("end_session", hash, |hash, tx| {
+            Box::pin(async move {
+                let delete = "DELETE FROM console_session WHERE hash = $1";
+                Ok(tx.execute(delete, &values![*hash]).await? > 0)
+            })
+        })
+        .await
     }
 
     /// Creates a link that starts one session; `false` if the account does not exist.
@@ -55,42 +85,58 @@ impl Store {
         by: Author,
     ) -> Result<bool, StoreError> {
         self.write_for_operator("create_console_link", (new, by), |(new, by), tx| {
-            Box::pin(create_link(tx, new, *by))
+            Box::pin(async move {
+                tx.lock_credentials().await?;
+                if accounts::one(tx, new.account).await?.is_none() {
+                    return Ok(false);
+                }
+                let insert = "INSERT INTO console_link (hash, account_id, name, scopes, expires_at) \
+                              VALUES ($1, $2, $3, $4, $5)";
+                let (scopes, end) = (new.scopes.to_string(), NewConsoleLink::end(by.at));
+                tx.defer(insert, &values![new.hash, new.account, &new.name, &scopes, end])?;
+                let details = json!({"name": new.name, "scopes": scopes});
+                let kind = AuditKind::ConsoleLinkCreated;
+                tx.audit(new.account, AuditedChange::new(kind, new.account, details), *by)?;
+                Ok(true)
+            })
         })
         .await
     }
 
-    /// Uses up a link: creates a token with the secret `token` that lasts
-    /// [`SESSION_HOURS`](crate::SESSION_HOURS), and starts the session `session` for it.
+    /// Uses up a link: creates a token that lasts [`SESSION_HOURS`](crate::SESSION_HOURS), and starts a
+    /// session for it.
     pub async fn redeem_console_link(
         &self,
-        link: SecretHash,
-        token: SecretHash,
-        session: SecretHash,
-        at: Timestamp,
+        redemption: LinkRedemption,
     ) -> Result<RedeemLinkOutcome, StoreError> {
         // A wrong guess queues no write and takes no lock.
         let find = "SELECT 1 FROM console_link WHERE hash = $1";
-        if !self.exists("find_console_link", ReadPath::Point, find, values![link]).await? {
+        if !self
+            .exists("find_console_link", ReadPath::Point, find, values![redemption.link])
+            .await?
+        {
             return Ok(RedeemLinkOutcome::Invalid);
         }
-        let input = (link, token, session, at);
-        self.write("redeem_console_link", input, |&(link, token, session, at), tx| {
-            Box::pin(redeem(tx, link, token, session, at))
+        self.write("redeem_console_link", redemption, |redemption, tx| {
+            Box::pin(redeem(tx, *redemption))
         })
         .await
     }
 }
 
-/// Starts a session, and ends the oldest ones of its token beyond the maximum. Sessions of one token
-/// start one after the other.
-async fn start(tx: &mut Tx<'_>, new: &NewSession) -> Result<(), StoreError> {
-    let token = format!("SELECT 1 FROM credential WHERE id = $1{}", tx.dialect().for_update());
-    tx.exists(&token, &values![new.credential.0]).await?;
-    let surplus = "SELECT hash FROM console_session WHERE credential_id = $1 \
-                   ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2";
-    delete_sessions(tx, surplus, &values![new.credential.0, KEPT_SESSIONS]).await?;
-    insert(tx, new)
+/// The columns that [`session`] reads: those of the session and the hash of its token.
+const COLUMNS: &str = "s.credential_id, c.hash AS token_hash, s.created_at, \
+     s.last_seen_at, s.expires_at FROM console_session s \
+     JOIN credential c ON c.id = s.credential_id";
+
+/// How many sessions of a token stay when another one starts.
+const KEPT_SESSIONS: i64 = MAX_SESSIONS_PER_TOKEN as i64 - 1;
+
+/// Sessions that were last used at or before this time have expired, even if a later use is not
+/// recorded yet.
+fn idle_cutoff(at: Timestamp) -> i64 {
+    let idle_hours = SignedDuration::from_hours(SESSION_IDLE_HOURS);
+    millis(at) - millis(Timestamp::UNIX_EPOCH + idle_hours + MAX_UNRECORDED_USE)
 }
 
 fn insert(tx: &mut Tx<'_>, new: &NewSession) -> Result<(), StoreError> {
@@ -114,68 +160,41 @@ async fn delete_sessions(
     tx.execute(&delete, values).await.map(drop)
 }
 
-fn record_use(tx: &mut Tx<'_>, uses: &[(SecretHash, Timestamp)]) -> Result<(), StoreError> {
-    let mut in_order = uses.to_vec();
-    in_order.sort_unstable_by_key(|(hash, _)| hash.0);
-    for (hash, at) in in_order {
-        let update =
-            "UPDATE console_session SET last_seen_at = $2 WHERE hash = $1 AND last_seen_at < $2";
-        tx.defer(update, &values![hash, at])?;
-    }
-    Ok(())
-}
-
-async fn end(tx: &mut Tx<'_>, hash: SecretHash) -> Result<bool, StoreError> {
-    let delete = "DELETE FROM console_session WHERE hash = $1";
-    Ok(tx.execute(delete, &values![hash]).await? > 0)
-}
-
-async fn create_link(
-    tx: &mut Tx<'_>,
-    new: &NewConsoleLink,
-    by: Author,
-) -> Result<bool, StoreError> {
-    tx.lock_credentials().await?;
-    if accounts::one(tx, new.account).await?.is_none() {
-        return Ok(false);
-    }
-    let insert = "INSERT INTO console_link (hash, account_id, name, scopes, expires_at) \
-                  VALUES ($1, $2, $3, $4, $5)";
-    let (scopes, expires_at) = (new.scopes.to_string(), NewConsoleLink::end(by.at));
-    tx.defer(insert, &values![new.hash, new.account, &new.name, scopes, expires_at])?;
-    let details = json!({"name": new.name, "scopes": new.scopes.to_string()});
-    let created = AuditedChange::new(AuditKind::ConsoleLinkCreated, new.account, details);
-    tx.audit(new.account, created, by)?;
-    Ok(true)
-}
-
 async fn redeem(
     tx: &mut Tx<'_>,
-    link: SecretHash,
-    token: SecretHash,
-    session: SecretHash,
-    at: Timestamp,
+    LinkRedemption { link, token, session, at }: LinkRedemption,
 ) -> Result<RedeemLinkOutcome, StoreError> {
     tx.lock_credentials().await?;
     let find = format!(
         "SELECT account_id, name, scopes, expires_at FROM console_link WHERE hash = $1{}",
         tx.dialect().for_update()
     );
+    let values = values![link];
+    let found = tx.query_one(&find, &values, |row| {
+        let scopes = row.parsed("scopes", |scopes| Scopes::parse(scopes).ok())?;
+        let (account, end) = (row.account_id("account_id")?, row.timestamp("expires_at")?);
+        Ok((account, row.value("name")?, scopes, end))
+    });
     let invalid = Ok(RedeemLinkOutcome::Invalid);
-    let Some(found) = tx.query_one(&find, &values![link], console_link).await? else {
+    let Some((account, name, scopes, end)) = found.await? else { return invalid };
+    let Some(account) = accounts::one(tx, account).await? else { return invalid };
+    if end <= at {
         return invalid;
-    };
-    let Some(account) = accounts::one(tx, found.account).await? else { return invalid };
-    let planned = match plan_redemption(&found, &account, token, at) {
-        Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
-    };
+    }
+    if account.disabled_at.is_some() {
+        return Ok(RedeemLinkOutcome::AccountDisabled);
+    }
+    // The token lasts as long as its session.
+    let mut session = NewSession::new(session, CredentialId(0), None, at);
+    let (kind, expires_at) = (CredentialKind::Token, Some(session.expires_at));
+    let new = NewCredential { kind, hash: token, scopes, expires_at, name };
     // The operator who created the link permits the token.
     let by = Author::operator(at);
-    let added = accounts::add_credential(tx, account.id, &planned, by).await?;
+    let added = accounts::add_credential(tx, account.id, &new, by).await?;
     let AddCredentialOutcome::Added(id) = added else { return invalid };
-    tx.execute("DELETE FROM console_link WHERE hash = $1", &values![link]).await?;
-    insert(tx, &NewSession::new(session, id, planned.expires_at, at))?;
+    tx.execute("DELETE FROM console_link WHERE hash = $1", &values).await?;
+    session.credential = id;
+    insert(tx, &session)?;
     Ok(RedeemLinkOutcome::Redeemed(id))
 }
 
@@ -188,11 +207,47 @@ pub(crate) fn expired(at: Timestamp) -> Read<()> {
 
 /// Deletes sessions and links that have expired.
 pub(crate) fn deletion(at: Timestamp) -> Write<Timestamp, ()> {
-    Write::new(at, |at, tx| Box::pin(delete_expired(tx, *at)))
+    Write::new(at, |&at, tx| {
+        Box::pin(async move {
+            let sessions =
+                "SELECT hash FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2";
+            delete_sessions(tx, sessions, &values![at, idle_cutoff(at)]).await?;
+            let links = "DELETE FROM console_link WHERE expires_at <= $1";
+            tx.execute(links, &values![at]).await.map(drop)
+        })
+    })
 }
 
-async fn delete_expired(tx: &mut Tx<'_>, at: Timestamp) -> Result<(), StoreError> {
-    let sessions = "SELECT hash FROM console_session WHERE expires_at <= $1 OR last_seen_at <= $2";
-    delete_sessions(tx, sessions, &values![at, idle_cutoff(at)]).await?;
-    tx.execute("DELETE FROM console_link WHERE expires_at <= $1", &values![at]).await.map(drop)
+/// The session in a row.
+fn session(row: &Row<'_>) -> Result<Session, StoreError> {
+    Ok(Session {
+        credential: CredentialId(row.number("credential_id")?),
+        token: row
+            .decoded("token_hash", |hash: Vec<u8>| Some(SecretHash(hash.try_into().ok()?)))?,
+        created_at: row.timestamp("created_at")?,
+        last_seen_at: row.timestamp("last_seen_at")?,
+        expires_at: row.timestamp("expires_at")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_sessions_behind_the_cutoff_are_not_active() {
+        let at = Timestamp::from_second(1_000_000).unwrap();
+        let is_active = |last_seen_at: i64| {
+            let session = Session {
+                credential: CredentialId(1),
+                token: SecretHash([0; 32]),
+                created_at: Timestamp::UNIX_EPOCH,
+                last_seen_at: Timestamp::from_millisecond(last_seen_at).unwrap(),
+                expires_at: Timestamp::MAX,
+            };
+            session.is_active(at)
+        };
+        assert!(!is_active(idle_cutoff(at)));
+        assert!(is_active(idle_cutoff(at) + 1));
+    }
 }

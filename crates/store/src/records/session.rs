@@ -99,6 +99,19 @@ impl NewConsoleLink {
     }
 }
 
+/// The use of a link, by the hashes of three secrets.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRedemption {
+    /// The link.
+    pub link: SecretHash,
+    /// The token that it creates.
+    pub token: SecretHash,
+    /// The session that it starts.
+    pub session: SecretHash,
+    /// When it is used.
+    pub at: Timestamp,
+}
+
 /// The result of [`redeem_console_link`](crate::Store::redeem_console_link).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedeemLinkOutcome {

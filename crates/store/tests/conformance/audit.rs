@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, path::Path};
 use galley_domain::{account::Scopes, id::AccountId, template::Review};
 use galley_store::{
     AccountLimits, AccountQuotas, Actor, AuditEntry, AuditKind, Author, ConnectionChange,
-    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, MAX_DAILY_CHANGES,
-    NewAccount, NewConsoleLink, NewCredential, RedeemLinkOutcome, RenameAccountOutcome,
-    RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError, StoredSecret, TemplateChange,
-    UpstreamAction, UpstreamActionOutcome, WebhookChange,
+    CreateAccountOutcome, CredentialId, CredentialKind, DeleteAccountOutcome, LinkRedemption,
+    MAX_DAILY_CHANGES, NewAccount, NewConsoleLink, NewCredential, RedeemLinkOutcome,
+    RenameAccountOutcome, RevokeTokenOutcome, SecretHash, SetReviewOutcome, StoreError,
+    StoredSecret, TemplateChange, UpstreamAction, UpstreamActionOutcome, WebhookChange,
 };
 use galley_test_macros::on_both_databases;
 use serde_json::{Value, json};
@@ -147,7 +147,8 @@ async fn call(store: &Shared, method: &str, id: AccountId) {
         "redeem_console_link" => {
             assert!(store.create_console_link(link(id, "used"), author()).await.unwrap());
             let [link, token, session] = ["used", "token", "session"].map(SecretHash::of);
-            let redeemed = store.redeem_console_link(link, token, session, noon(6)).await.unwrap();
+            let redemption = LinkRedemption { link, token, session, at: noon(6) };
+            let redeemed = store.redeem_console_link(redemption).await.unwrap();
             assert!(matches!(redeemed, RedeemLinkOutcome::Redeemed(_)), "{redeemed:?}");
         }
         "set_account_disabled" => {

@@ -12,8 +12,9 @@ use galley_domain::{
 };
 use galley_store::{
     Actor, AddCredentialOutcome, Author, ChangeOutcome, CredentialId, CredentialKind,
-    IssueTokenOutcome, MAX_SESSIONS_PER_TOKEN, NewConsoleLink, NewCredential, NewSession,
-    NewTemplate, RedeemLinkOutcome, RetentionCursor, SecretHash, Session, TemplateChange,
+    IssueTokenOutcome, LinkRedemption, MAX_SESSIONS_PER_TOKEN, NewConsoleLink, NewCredential,
+    NewSession, NewTemplate, RedeemLinkOutcome, RetentionCursor, SecretHash, Session,
+    TemplateChange,
 };
 use galley_test_macros::on_both_databases;
 #[cfg(feature = "postgres-suite")]
@@ -156,7 +157,8 @@ fn link(account: AccountId, text: &str) -> NewConsoleLink {
 async fn redeem(store: &Shared, link: &str, number: u32, at: i64) -> RedeemLinkOutcome {
     let token = SecretHash::of(&format!("token {number}"));
     let session = SecretHash::of(&format!("session {number}"));
-    store.redeem_console_link(SecretHash::of(link), token, session, noon(at)).await.unwrap()
+    let redemption = LinkRedemption { link: SecretHash::of(link), token, session, at: noon(at) };
+    store.redeem_console_link(redemption).await.unwrap()
 }
 
 #[on_both_databases]

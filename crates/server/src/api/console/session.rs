@@ -11,7 +11,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use galley_domain::account::Scope;
-use galley_store::{NewSession, RedeemLinkOutcome, SecretHash, Session};
+use galley_store::{LinkRedemption, NewSession, RedeemLinkOutcome, SecretHash, Session};
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -151,13 +151,13 @@ async fn start_with_link(
 ) -> Result<(), Problem> {
     // No one learns the secret of this token: it works through its session only.
     let token = SecretHash::of(&random_secret(app));
-    let issued = token;
     let (link, session) = (SecretHash::of(link), SecretHash::of(secret));
-    let redeemed = app.store().redeem_console_link(link, token, session, context.received_at());
+    let redemption = LinkRedemption { link, token, session, at: context.received_at() };
+    let redeemed = app.store().redeem_console_link(redemption);
     match redeemed.await? {
         RedeemLinkOutcome::Redeemed(id) => {
             context.record_token(id);
-            let found = app.credentials().token(issued, context.started()).await?;
+            let found = app.credentials().token(token, context.started()).await?;
             match found.map_or(Ok(()), |it| ensure_served(app, &it.account)) {
                 Ok(()) => Ok(()),
                 Err(problem) => {
