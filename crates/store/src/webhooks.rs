@@ -2,18 +2,16 @@
 //! before any of its deliveries.
 
 mod changes;
-mod rows;
 
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::delivery::DisableReason,
+    template::lifecycle::EventType,
+    webhook::{Format, delivery::DisableReason},
 };
 use jiff::Timestamp;
 use serde_json::json;
 
-use self::changes::{ChangedWebhook, NewSecret, apply_change, enables, registration_refusal};
-use self::rows::{COLUMNS, event_list};
-pub(crate) use self::rows::{select, webhook};
+use self::changes::{ChangedWebhook, apply_change, enables};
 use crate::{
     AuditKind, Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, Store, StoreError,
     StoredSecret, Webhook, WebhookChange, WebhookKey,
@@ -22,7 +20,7 @@ use crate::{
     encoding::origin,
     engine::{ReadPath, Tx, values},
     error::no_account,
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// How many webhook endpoints an account may have.
@@ -38,6 +36,26 @@ const RESTART_STATUSES: &str = "INSERT INTO status_cursor (webhook_id, sent, del
      SELECT $1, last_message, last_message, last_message FROM emulator_clock \
      WHERE account_id = $2 ON CONFLICT (webhook_id) DO UPDATE SET sent = excluded.sent, \
      delivered = excluded.delivered, read = excluded.read, leased_until = NULL";
+
+/// The columns of an endpoint's own row, each after a prefix. They are listed by name, and in a join with
+/// their table, here as everywhere: a newer release may add columns while this one is running.
+macro_rules! columns {
+    ($prefix:literal) => {
+        concat!(
+            columns!($prefix, id account_id url events format subscribed secret former_secret),
+            columns!($prefix, former_until cursor failures failing_since failed_at resting_until),
+            columns!($prefix, disabled_at disabled_because created_at),
+            $prefix,
+            "updated_at"
+        )
+    };
+    ($prefix:literal, $($column:ident)+) => {
+        concat!($($prefix, stringify!($column), ", "),+)
+    };
+}
+
+/// The columns of an endpoint's own row.
+const COLUMNS: &str = columns!("");
 
 impl Store {
     /// Registers an endpoint, which receives the events committed after this call.
@@ -93,8 +111,33 @@ impl Store {
         by: Author,
     ) -> Result<RotateOutcome, StoreError> {
         ensure_may_change(&*self.engine, account, by).await?;
-        let input = (WebhookKey { account, id }, NewSecret { secret, until, force, by });
-        self.write("rotate_webhook", input, |(key, new), tx| Box::pin(rotate(tx, *key, new))).await
+        let input = (WebhookKey { account, id }, secret, until, force, by);
+        self.write("rotate_webhook", input, |(key, secret, until, force, by), tx| {
+            Box::pin(async move {
+                let Some(before) = locked(tx, *key).await? else {
+                    return Ok(RotateOutcome::NoWebhook);
+                };
+                if let Some((_, until)) = before.former_secret
+                    && until > by.at
+                    && !force
+                {
+                    return Ok(RotateOutcome::InProgress(until));
+                }
+                let update = "UPDATE webhook SET former_secret = secret, former_until = $3, \
+                              secret = $2, updated_at = $4 WHERE id = $1";
+                tx.defer(update, &values![key.id, secret, *until, by.at])?;
+                let details = json!({"origin": origin(&before.url)});
+                let rotated = AuditedChange::new(AuditKind::WebhookSecretRotated, key.id, details);
+                tx.audit(key.account, rotated, *by)?;
+                Ok(RotateOutcome::Done(Box::new(Webhook {
+                    former_secret: Some((before.secret, *until)),
+                    secret: secret.clone(),
+                    updated_at: by.at,
+                    ..before
+                })))
+            })
+        })
+        .await
     }
 
     /// Deletes an endpoint with its deliveries; `false` if the account has no such endpoint.
@@ -105,7 +148,17 @@ impl Store {
         by: Author,
     ) -> Result<bool, StoreError> {
         let input = (WebhookKey { account, id }, by);
-        self.write("delete_webhook", input, |&(key, by), tx| Box::pin(delete(tx, key, by))).await
+        self.write("delete_webhook", input, |&(key, by), tx| {
+            Box::pin(async move {
+                let delete = "DELETE FROM webhook WHERE id = $1 AND account_id = $2";
+                let is_deleted = tx.execute(delete, &values![key.id, key.account]).await? > 0;
+                if is_deleted {
+                    follow_deletion(tx, key, by)?;
+                }
+                Ok(is_deleted)
+            })
+        })
+        .await
     }
 }
 
@@ -116,11 +169,15 @@ async fn create(tx: &mut Tx<'_>, new: &NewWebhook) -> Result<CreateWebhookOutcom
     let find = "SELECT id, subscribed FROM webhook WHERE account_id = $1";
     let existing = tx
         .query(find, &values![new.account], |row| {
-            Ok((row.webhook_id("id")?, row.value("subscribed")?))
+            Ok((row.webhook_id("id")?, row.value::<bool>("subscribed")?))
         })
         .await?;
-    if let Some(refusal) = registration_refusal(new, &existing) {
-        return Ok(refusal);
+    let subscription = existing.iter().find(|(_, is_subscribed)| new.subscribed && *is_subscribed);
+    if let Some((id, _)) = subscription {
+        return Ok(CreateWebhookOutcome::Subscribed(*id));
+    }
+    if existing.len() >= MAX_WEBHOOKS {
+        return Ok(CreateWebhookOutcome::TooMany);
     }
     let newest = tx.newest_event(new.account)?.ok_or_else(no_account)?;
     let cursor = if new.from_start {
@@ -216,33 +273,6 @@ async fn apply(
     Ok(Some(webhook))
 }
 
-async fn rotate(
-    tx: &mut Tx<'_>,
-    key: WebhookKey,
-    new: &NewSecret,
-) -> Result<RotateOutcome, StoreError> {
-    let Some(before) = locked(tx, key).await? else { return Ok(RotateOutcome::NoWebhook) };
-    let outcome = changes::rotate(before, new);
-    if let RotateOutcome::Done(webhook) = &outcome {
-        let update = "UPDATE webhook SET former_secret = secret, former_until = $3, secret = $2, \
-                      updated_at = $4 WHERE id = $1";
-        tx.defer(update, &values![key.id, &new.secret, new.until, new.by.at])?;
-        let details = json!({"origin": origin(&webhook.url)});
-        let audited = AuditedChange::new(AuditKind::WebhookSecretRotated, key.id, details);
-        tx.audit(key.account, audited, new.by)?;
-    }
-    Ok(outcome)
-}
-
-async fn delete(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<bool, StoreError> {
-    let delete = "DELETE FROM webhook WHERE id = $1 AND account_id = $2";
-    let is_deleted = tx.execute(delete, &values![key.id, key.account]).await? > 0;
-    if is_deleted {
-        follow_deletion(tx, key, by)?;
-    }
-    Ok(is_deleted)
-}
-
 /// Deletes all endpoints of an account that is being deleted, which has locked them before the account.
 pub(crate) async fn delete_all(
     tx: &mut Tx<'_>,
@@ -263,4 +293,45 @@ fn follow_deletion(tx: &mut Tx<'_>, key: WebhookKey, by: Author) -> Result<(), S
     tx.defer("DELETE FROM status_cursor WHERE webhook_id = $1", &values![key.id])?;
     let audited = AuditedChange::new(AuditKind::WebhookDeleted, key.id, json!({}));
     tx.audit(key.account, audited, by)
+}
+
+/// Selects endpoints (`w`) with the number of events after their cursors, and with `more` columns: of
+/// the account (`a`), or of what `rest` joins.
+pub(crate) fn select(more: &str, rest: &str) -> String {
+    format!(
+        "SELECT {}, CASE WHEN a.last_seq > w.cursor THEN a.last_seq - w.cursor ELSE 0 END \
+         AS behind{more} FROM webhook w JOIN account a ON a.id = w.account_id {rest}",
+        columns!("w.")
+    )
+}
+
+/// Event types as they are stored: separated by commas.
+fn event_list(events: &[EventType]) -> String {
+    let names: Vec<_> = events.iter().map(|it| it.as_str()).collect();
+    names.join(",")
+}
+
+/// The endpoint in a row.
+pub(crate) fn webhook(row: &Row<'_>) -> Result<Webhook, StoreError> {
+    let former: Option<Vec<u8>> = row.value("former_secret")?;
+    let reason = row.optional("disabled_because", |text: String| DisableReason::parse(&text))?;
+    Ok(Webhook {
+        id: row.webhook_id("id")?,
+        account: row.account_id("account_id")?,
+        url: row.value("url")?,
+        events: row.parsed("events", |list| {
+            list.split(',').filter(|name| !name.is_empty()).map(EventType::parse).collect()
+        })?,
+        format: row.parsed("format", Format::parse)?,
+        subscribed: row.value("subscribed")?,
+        secret: StoredSecret(row.value("secret")?),
+        former_secret: former.map(StoredSecret).zip(row.optional_timestamp("former_until")?),
+        cursor: row.number("cursor")?,
+        behind: row.number("behind")?,
+        failing_since: row.optional_timestamp("failing_since")?,
+        resting_until: row.optional_timestamp("resting_until")?,
+        disabled: row.optional_timestamp("disabled_at")?.zip(reason),
+        created_at: row.timestamp("created_at")?,
+        updated_at: row.timestamp("updated_at")?,
+    })
 }

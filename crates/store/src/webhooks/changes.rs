@@ -1,25 +1,9 @@
-//! Webhook endpoints: how many an account may have, and how a change or a rotation alters one.
+//! How a change alters a webhook endpoint.
 
-use galley_domain::{id::WebhookId, webhook::delivery::DisableReason};
+use galley_domain::webhook::delivery::DisableReason;
 use jiff::Timestamp;
 
-use super::MAX_WEBHOOKS;
-use crate::{
-    Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, StoredSecret, Webhook, WebhookChange,
-};
-
-/// Why an account with these endpoints may not register another one. Each endpoint comes with
-/// whether it is the account's Graph API subscription.
-pub(crate) fn registration_refusal(
-    new: &NewWebhook,
-    existing: &[(WebhookId, bool)],
-) -> Option<CreateWebhookOutcome> {
-    let subscription = existing.iter().find(|(_, is_subscribed)| new.subscribed && *is_subscribed);
-    if let Some((id, _)) = subscription {
-        return Some(CreateWebhookOutcome::Subscribed(*id));
-    }
-    (existing.len() >= MAX_WEBHOOKS).then_some(CreateWebhookOutcome::TooMany)
-}
+use crate::{Webhook, WebhookChange};
 
 /// Whether a change enables a disabled endpoint.
 pub(crate) fn enables(before: &Webhook, change: &WebhookChange) -> bool {
@@ -72,33 +56,16 @@ pub(crate) fn apply_change(
     ChangedWebhook { webhook, resets_failures, is_changed }
 }
 
-/// A new secret for an endpoint; the former one is valid until `until`.
-pub(crate) struct NewSecret {
-    pub(crate) secret: StoredSecret,
-    pub(crate) until: Timestamp,
-    /// Replaces the secret even if the previous rotation is in progress.
-    pub(crate) force: bool,
-    pub(crate) by: Author,
-}
-
-/// Replaces the secret of an endpoint.
-pub(crate) fn rotate(before: Webhook, new: &NewSecret) -> RotateOutcome {
-    match before.former_secret {
-        Some((_, until)) if until > new.by.at && !new.force => RotateOutcome::InProgress(until),
-        _ => RotateOutcome::Done(Box::new(Webhook {
-            former_secret: Some((before.secret, new.until)),
-            secret: new.secret.clone(),
-            updated_at: new.by.at,
-            ..before
-        })),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use galley_domain::{id::AccountId, template::lifecycle::EventType, webhook::Format};
+    use galley_domain::{
+        id::{AccountId, WebhookId},
+        template::lifecycle::EventType,
+        webhook::Format,
+    };
 
     use super::*;
+    use crate::StoredSecret;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_790_000_000 + seconds).unwrap()
@@ -126,25 +93,6 @@ mod tests {
             created_at: at(-100),
             updated_at: at(-100),
         }
-    }
-
-    fn new_webhook(subscribed: bool) -> NewWebhook {
-        let Webhook { account, url, events, format, secret, .. } = failing_webhook();
-        let (from_start, by) = (false, Author::operator(at(0)));
-        NewWebhook { account, url, events, format, subscribed, from_start, secret, by }
-    }
-
-    #[test]
-    fn an_account_has_a_maximum_of_endpoints_and_one_subscription() {
-        let some = [(id(1), true), (id(2), false)];
-        assert_eq!(registration_refusal(&new_webhook(false), &some), None);
-        assert_eq!(registration_refusal(&new_webhook(true), &some[1..]), None);
-        let subscribed = Some(CreateWebhookOutcome::Subscribed(id(1)));
-        assert_eq!(registration_refusal(&new_webhook(true), &some), subscribed);
-        let full = [(id(1), false); MAX_WEBHOOKS];
-        let too_many = Some(CreateWebhookOutcome::TooMany);
-        assert_eq!(registration_refusal(&new_webhook(true), &full), too_many);
-        assert_eq!(registration_refusal(&new_webhook(true), &full[1..]), None);
     }
 
     #[test]
@@ -183,25 +131,5 @@ mod tests {
         assert_eq!((on.webhook.cursor, on.webhook.behind), (15, 25));
         assert_eq!(set(still_off.webhook, false, 5).webhook.cursor, 10);
         assert_eq!(set(failing_webhook(), false, 16).webhook.cursor, 10, "it was enabled before");
-    }
-
-    #[test]
-    fn a_rotation_needs_force_until_the_former_secret_has_expired() {
-        let new = |force| {
-            let secret = StoredSecret(vec![2]);
-            NewSecret { secret, until: at(100), force, by: Author::operator(at(0)) }
-        };
-        let former = |until| {
-            let former_secret = Some((StoredSecret(vec![0]), at(until)));
-            Webhook { former_secret, ..failing_webhook() }
-        };
-        assert_eq!(rotate(former(1), &new(false)), RotateOutcome::InProgress(at(1)));
-        let secrets = (StoredSecret(vec![2]), Some((StoredSecret(vec![1]), at(100))));
-        for (before, force) in [(former(1), true), (former(0), false), (failing_webhook(), false)] {
-            let RotateOutcome::Done(rotated) = rotate(before, &new(force)) else {
-                panic!("nothing prevents the rotation")
-            };
-            assert_eq!((rotated.secret, rotated.former_secret), secrets);
-        }
     }
 }
