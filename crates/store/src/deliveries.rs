@@ -8,6 +8,8 @@ mod endpoint_health;
 mod leases;
 mod replays;
 
+use std::ops::Range;
+
 use galley_domain::id::{AccountId, WebhookId};
 use jiff::Timestamp;
 
@@ -95,16 +97,15 @@ impl Store {
         Ok(DueWork::at(at, work))
     }
 
-    /// Leases one delivery of an endpoint until `lease_until`; no other worker gets it before then.
-    /// Of the events of one template, only the first unfinished one can be leased.
+    /// Leases one delivery of an endpoint from now until the end of `lease`; no other worker gets it
+    /// before then. Of the events of one template, only the first unfinished one can be leased.
     pub async fn lease_delivery(
         &self,
         id: WebhookId,
-        at: Timestamp,
-        lease_until: Timestamp,
+        lease: Range<Timestamp>,
     ) -> Result<DeliveryLease, StoreError> {
-        self.write("lease_delivery", (id, at, lease_until), |&(id, at, until), tx| {
-            Box::pin(leases::lease(tx, id, at, until))
+        self.write("lease_delivery", (id, lease), |(id, lease), tx| {
+            Box::pin(leases::lease(tx, *id, lease))
         })
         .await
     }

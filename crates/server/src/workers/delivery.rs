@@ -65,7 +65,7 @@ pub async fn deliver_one(app: &App, webhook: WebhookId) -> Result<DeliveryStepOu
 pub(super) async fn lease_next(app: &App, webhook: WebhookId) -> Result<DeliveryLease, StoreError> {
     let now = app.clock().now();
     let lease_end = saturating_add(now, longest_attempt(app) + LEASE_MARGIN);
-    app.store().lease_delivery(webhook, now, lease_end).await
+    app.store().lease_delivery(webhook, now..lease_end).await
 }
 
 /// The longest time that an attempt takes: the wait for a lookup slot, and then the request.

@@ -343,7 +343,7 @@ async fn lease(app: &TestApp, id: &str) -> Option<Box<DueDelivery>> {
     let now = app.clock.now();
     let lease = now + SignedDuration::from_secs(20);
     let id: WebhookId = id.parse().unwrap();
-    match app.store.lease_delivery(id, now, lease).await.unwrap() {
+    match app.store.lease_delivery(id, now..lease).await.unwrap() {
         DeliveryLease::Due(due) => Some(due),
         DeliveryLease::NothingDue(_) => None,
     }

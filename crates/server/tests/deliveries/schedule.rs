@@ -139,7 +139,7 @@ async fn an_unrecorded_attempt_is_repeated_after_its_lease_expires() {
     harness.create_template("hello").await;
     // A worker leases the event and is killed.
     let lease = harness.now() + Duration::from_secs(20);
-    let leased = harness.store.lease_delivery(harness.webhook, harness.now(), lease).await.unwrap();
+    let leased = harness.store.lease_delivery(harness.webhook, harness.now()..lease).await.unwrap();
     assert!(matches!(leased, galley_store::DeliveryLease::Due(_)));
     assert_eq!(harness.step().await, DeliveryStepOutcome::Idle(Some(lease)));
     harness.advance_to(lease);

@@ -1,7 +1,7 @@
 //! Leases deliveries, and creates them from new events. PostgreSQL reads all that the decision needs with
 //! the `BEGIN`, and writes its result with the commit.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use galley_domain::{
     id::WebhookId,
@@ -130,8 +130,7 @@ type Payload = Option<(Event, Option<Version>)>;
 pub(super) async fn lease(
     tx: &mut Tx<'_>,
     id: WebhookId,
-    at: Timestamp,
-    until: Timestamp,
+    &Range { start: at, end: lease_until }: &Range<Timestamp>,
 ) -> Result<DeliveryLease, StoreError> {
     let of_endpoint = values![id, at, DOWN_AFTER_FAILURES];
     let endpoint = select(MORE, "WHERE w.id = $1");
@@ -181,8 +180,7 @@ pub(super) async fn lease(
     match payload {
         Ok(Some((event, version))) => {
             let update = "UPDATE delivery SET leased_until = $3 WHERE webhook_id = $1 AND seq = $2";
-            tx.defer(update, &values![id, seq, until])?;
-            let lease_until = until;
+            tx.defer(update, &values![id, seq, lease_until])?;
             let due = DueDelivery { webhook, event, version, is_emulator, attempts, lease_until };
             return Ok(DeliveryLease::Due(Box::new(due)));
         }

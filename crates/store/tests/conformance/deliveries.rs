@@ -24,7 +24,7 @@ const NONE: [u64; 0] = [];
 
 /// Leases the delivery that is due at `noon(at)`, if any.
 pub(crate) async fn lease(store: &Shared, id: WebhookId, at: i64) -> Option<DueDelivery> {
-    match store.lease_delivery(id, noon(at), noon(at + LEASE)).await.unwrap() {
+    match store.lease_delivery(id, noon(at)..noon(at + LEASE)).await.unwrap() {
         DeliveryLease::Due(due) => Some(*due),
         DeliveryLease::NothingDue(_) => None,
     }
@@ -115,7 +115,7 @@ async fn events_after_the_registration_are_delivered_in_order(store: &Shared) {
     let rest = deliver_all(store, webhook.id, 1_000).await;
     assert_eq!(rest, (3..=601).collect::<Vec<_>>());
     assert_eq!(store.webhook(account, webhook.id).await.unwrap().unwrap().behind, 0);
-    let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    let nothing = store.lease_delivery(webhook.id, noon(9_000)..noon(9_999)).await.unwrap();
     assert_eq!(nothing, DeliveryLease::NothingDue(None));
 }
 
@@ -133,7 +133,7 @@ async fn only_subscribed_event_types_are_delivered(store: &Shared) {
     done(store.review_template(change(account, last), Trigger::Pause, None).await.unwrap());
     let mut calls = 0;
     let due = loop {
-        match store.lease_delivery(filtered, noon(5_000), noon(9_000)).await.unwrap() {
+        match store.lease_delivery(filtered, noon(5_000)..noon(9_000)).await.unwrap() {
             DeliveryLease::Due(due) => break due,
             DeliveryLease::NothingDue(next) => {
                 assert_eq!(next, Some(noon(5_000)), "there are more events to scan");
@@ -156,7 +156,7 @@ async fn a_failing_event_delays_only_later_events_of_its_template(store: &Shared
     assert_eq!(deliver_all(store, webhook, 2_000).await, [2], "3 and 4 are held back by 1");
     assert_eq!(deliver_all(store, webhook, 6_999).await, NONE);
     let DeliveryLease::NothingDue(next) =
-        store.lease_delivery(webhook, noon(6_999), noon(9_999)).await.unwrap()
+        store.lease_delivery(webhook, noon(6_999)..noon(9_999)).await.unwrap()
     else {
         panic!("the event is not due yet")
     };
@@ -189,7 +189,7 @@ async fn a_leased_delivery_is_exclusive_until_its_lease_ends(store: &Shared) {
     assert_eq!((first.event.seq, second.event.seq), (1, 2));
     assert_eq!(lease(store, webhook, 2_000).await, None, "an event of each template is leased");
     let DeliveryLease::NothingDue(next) =
-        store.lease_delivery(webhook, noon(2_000), noon(9_999)).await.unwrap()
+        store.lease_delivery(webhook, noon(2_000)..noon(9_999)).await.unwrap()
     else {
         panic!("everything is leased")
     };

@@ -106,7 +106,7 @@ async fn an_endpoint_from_the_start_gets_what_happened_before_it(store: &Shared)
         assert_eq!(webhook.behind > 0, from_start, "{webhook:?}");
         let read = store.webhook(mine, webhook.id).await.unwrap().unwrap();
         assert_eq!((read.cursor, read.behind), (webhook.cursor, webhook.behind));
-        let due = store.lease_delivery(webhook.id, noon(2), noon(MINUTE)).await.unwrap();
+        let due = store.lease_delivery(webhook.id, noon(2)..noon(MINUTE)).await.unwrap();
         assert_eq!(matches!(due, DeliveryLease::Due(_)), from_start, "{due:?}");
         assert_eq!(receive(store, webhook.id, 2).await.0, seen);
     }

@@ -40,7 +40,7 @@ async fn events_that_a_format_excludes_are_not_delivered(store: &Shared) {
     assert_eq!(statuses(store, account, webhook.id).await.len(), 2);
     let now = store.webhook(account, webhook.id).await.unwrap().unwrap();
     assert_eq!((now.behind, now.format), (0, Format::Whatsapp));
-    let nothing = store.lease_delivery(webhook.id, noon(9_000), noon(9_999)).await.unwrap();
+    let nothing = store.lease_delivery(webhook.id, noon(9_000)..noon(9_999)).await.unwrap();
     assert_eq!(nothing, DeliveryLease::NothingDue(None));
     for (seq, queued) in [(1, 0), (2, 1)] {
         let again = store.replay(account, webhook.id, Replay::One(seq), noon(9_000)).await.unwrap();

@@ -402,7 +402,7 @@ async fn a_lock_timeout_in_a_pipeline_keeps_the_connection() {
     assert!(lease(&store, webhook, 10).await.is_none());
     let before = pids().await;
     client.batch_execute("BEGIN; LOCK TABLE webhook IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    let refused = store.lease_delivery(webhook, noon(10), noon(20)).await;
+    let refused = store.lease_delivery(webhook, noon(10)..noon(20)).await;
     assert!(refused.is_err(), "{refused:?}");
     client.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(pids().await, before, "no connection was closed");

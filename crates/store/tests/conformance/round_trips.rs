@@ -120,7 +120,7 @@ async fn counted_store() -> (Shared, CountingProxy, AccountId) {
 }
 
 async fn lease(store: &Shared, id: WebhookId) -> Option<DueDelivery> {
-    match store.lease_delivery(id, noon(5_000), noon(9_000)).await.unwrap() {
+    match store.lease_delivery(id, noon(5_000)..noon(9_000)).await.unwrap() {
         DeliveryLease::Due(due) => Some(*due),
         DeliveryLease::NothingDue(_) => None,
     }

@@ -173,7 +173,7 @@ async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
     assert_eq!(off.disabled, Some((noon(3), DisableReason::SwitchedOff)));
     create(store, new(account, "meanwhile")).await;
     assert_eq!(store.webhooks_with_work(noon(9)).await.unwrap().now, []);
-    let lease = || store.lease_delivery(webhook.id, noon(9), noon(99));
+    let lease = || store.lease_delivery(webhook.id, noon(9)..noon(99));
     assert_eq!(lease().await.unwrap(), DeliveryLease::NothingDue(None));
     let on = set_disabled(false).await.unwrap().unwrap();
     assert_eq!((on.disabled, on.behind), (None, 1));
@@ -188,7 +188,7 @@ async fn an_enabled_endpoint_resumes_at_its_cursor(store: &Shared) {
     let on = set_disabled(false).await.unwrap().unwrap();
     assert_eq!((on.cursor, on.behind), (2, 1));
     let DeliveryLease::Due(due) =
-        store.lease_delivery(webhook.id, noon(100), noon(199)).await.unwrap()
+        store.lease_delivery(webhook.id, noon(100)..noon(199)).await.unwrap()
     else {
         panic!("one more event is due")
     };
@@ -200,7 +200,7 @@ async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) {
     let account = account(store, "a").await;
     let webhook = register(store, endpoint(account)).await;
     create(store, new(account, "one")).await;
-    let DeliveryLease::Due(due) = store.lease_delivery(webhook.id, noon(1), noon(9)).await.unwrap()
+    let DeliveryLease::Due(due) = store.lease_delivery(webhook.id, noon(1)..noon(9)).await.unwrap()
     else {
         panic!("one event is due")
     };
@@ -208,7 +208,7 @@ async fn deleting_an_endpoint_deletes_its_deliveries(store: &Shared) {
     assert!(store.delete_webhook(account, webhook.id, Author::operator(noon(0))).await.unwrap());
     assert!(!store.delete_webhook(account, webhook.id, Author::operator(noon(0))).await.unwrap());
     assert_eq!(
-        store.lease_delivery(webhook.id, noon(99), noon(199)).await.unwrap(),
+        store.lease_delivery(webhook.id, noon(99)..noon(199)).await.unwrap(),
         DeliveryLease::NothingDue(None)
     );
     assert_eq!(store.webhooks_with_work(noon(99)).await.unwrap().now, []);
@@ -232,7 +232,7 @@ async fn events_expired_while_an_endpoint_is_disabled_do_not_block_later_ones(st
     let id = create(store, new(account, "one")).await;
     done(store.review_template(change(account, id), Trigger::Pause, None).await.unwrap());
     // Both events are queued for the template, and the first one is leased.
-    let leased = store.lease_delivery(webhook.id, noon(2_000), noon(9_000)).await.unwrap();
+    let leased = store.lease_delivery(webhook.id, noon(2_000)..noon(9_000)).await.unwrap();
     assert!(matches!(leased, DeliveryLease::Due(due) if due.event.seq == 1));
     let set_disabled = |off| {
         let change = WebhookChange { disabled: Some(off), ..WebhookChange::default() };
@@ -241,7 +241,7 @@ async fn events_expired_while_an_endpoint_is_disabled_do_not_block_later_ones(st
     set_disabled(true).await.unwrap();
     assert_eq!(store.delete_expired_events(noon(500)).await.unwrap(), 1, "the first event expired");
     set_disabled(false).await.unwrap();
-    let leased = store.lease_delivery(webhook.id, noon(4_000), noon(9_000)).await.unwrap();
+    let leased = store.lease_delivery(webhook.id, noon(4_000)..noon(9_000)).await.unwrap();
     assert!(
         matches!(leased, DeliveryLease::Due(due) if due.event.seq == 2),
         "the second event is next"
