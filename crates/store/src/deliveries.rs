@@ -10,19 +10,19 @@ mod replays;
 
 use std::ops::Range;
 
-use galley_domain::id::{AccountId, WebhookId};
+use galley_domain::{
+    id::{AccountId, TemplateId, WebhookId},
+    template::lifecycle::EventType,
+    webhook::delivery::DeliveryStatus,
+};
 use jiff::Timestamp;
 
 pub(crate) use self::attempts::schedule_next;
-use self::{
-    decisions::{delivery, endpoint_work},
-    replays::{FIRST_SINCE, NewReplay, first},
-};
+use self::decisions::{DAMAGED_EVENT, attempt_count};
 use crate::{
-    Attempt, Delivery, DeliveryLease, DeliveryQuery, DueWork, ReadKind, RecordAttemptOutcome,
-    Replay, ReplayOutcome, Store, StoreError, WebhookKey,
+    Delivery, DeliveryLease, DeliveryQuery, DueWork, ReadKind, Store, StoreError, WebhookKey,
     engine::{Dialect, ReadPath, Value, values},
-    stored_row::Row,
+    stored_row::{Row, StoredRow as _},
 };
 
 /// Locks an endpoint on PostgreSQL. A statement that follows sees what other transactions committed
@@ -60,27 +60,6 @@ impl Store {
         self.read("deliveries", path, statement, values, delivery).await.map(Some)
     }
 
-    /// Queues events for another delivery to an endpoint.
-    pub async fn replay(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-        replay: Replay,
-        at: Timestamp,
-    ) -> Result<ReplayOutcome, StoreError> {
-        let mut new = NewReplay { key: WebhookKey { account, id }, replay, at, first: None };
-        if let Replay::Since(since) = replay
-            && self.dialect() == Dialect::Sqlite
-        {
-            // This search can be slow, so the writer does not make it.
-            let path = ReadPath::Account(ReadKind::Feed, account);
-            let (statement, values) = (FIRST_SINCE, values![account, since]);
-            let found = self.read_one("first_event_since", path, statement, values, first).await?;
-            new.first = found.flatten();
-        }
-        self.write("replay", new, |new, tx| Box::pin(replays::replay(tx, new))).await
-    }
-
     /// The endpoints of all accounts that have work to do.
     pub async fn webhooks_with_work(
         &self,
@@ -92,9 +71,16 @@ impl Store {
             Dialect::Sqlite => ReadPath::Point,
             Dialect::Postgres => ReadPath::Background,
         };
-        let decode = move |row: &Row<'_>| endpoint_work(row, at);
-        let work = self.read("webhooks_with_work", path, statement, values![at], decode).await?;
-        Ok(DueWork::at(at, work))
+        let work = self.read("webhooks_with_work", path, statement, values![at], move |row| {
+            let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
+            let is_behind: bool = row.value("behind")?;
+            let [ripe, later] = [row.optional_timestamp("ripe")?, row.optional_timestamp("later")?];
+            let first = [is_behind.then_some(at), ripe, later].into_iter().flatten().min();
+            let rested = row.optional_timestamp("resting_until")?;
+            let due_at = first.map(|first| first.max(rested.unwrap_or(first)));
+            Ok((WebhookKey { account, id }, due_at))
+        });
+        Ok(DueWork::at(at, work.await?))
     }
 
     /// Leases one delivery of an endpoint from now until the end of `lease`; no other worker gets it
@@ -109,20 +95,11 @@ impl Store {
         })
         .await
     }
-
-    /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its
-    /// `webhook.disabled` event.
-    pub async fn record_attempt(
-        &self,
-        attempt: Attempt,
-    ) -> Result<RecordAttemptOutcome, StoreError> {
-        self.write("record_attempt", attempt, |attempt, tx| Box::pin(attempts::record(tx, attempt)))
-            .await
-    }
 }
 
-/// When endpoints have work. `ripe` is `$1` if a due delivery is not leased, else the end of the first
-/// lease; there are few leases.
+/// When endpoints have work. `behind` tells whether events come after the cursor; `ripe` is `$1` if a due
+/// delivery is not leased, else the end of the first lease; there are few leases; `later` is when the next
+/// delivery becomes due.
 const DUE_ON_SQLITE: &str = "SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, \
      CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
        AND d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \
@@ -152,3 +129,21 @@ const DUE_ON_POSTGRES: &str = "WITH RECURSIVE sent_to (id) AS ( \
      ON sent.id = w.id \
      WHERE w.disabled_at IS NULL AND a.disabled_at IS NULL AND \
      (w.cursor < a.last_seq OR sent.id IS NOT NULL) ORDER BY w.id";
+
+/// The delivery in a row. A damaged event is marked, so that the other deliveries can be listed.
+fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
+    let kind = row.parsed("type", EventType::parse).ok();
+    let failure: Option<String> = row.value("failure")?;
+    Ok(Delivery {
+        seq: row.number("seq")?,
+        kind,
+        template: TemplateId::new(row.number("template_id")?),
+        status: row.parsed("status", DeliveryStatus::parse)?,
+        attempts: attempt_count(row)?,
+        attempted_at: row.optional_timestamp("attempted_at")?,
+        due_at: row.optional_timestamp("due_at")?,
+        response_status: row
+            .optional("response_status", |status: i32| u16::try_from(status).ok())?,
+        failure: failure.or_else(|| kind.is_none().then(|| DAMAGED_EVENT.to_owned())),
+    })
+}

@@ -1,23 +1,16 @@
-//! Deliveries: which events an endpoint gets and when, what a lease waits for, what an attempt
-//! changes, and what a replay delivers again.
+//! Deliveries: which events an endpoint gets and when, and what a lease waits for.
 
 use std::collections::HashSet;
 
 use galley_domain::{
     id::TemplateId,
     template::{Status, lifecycle::EventType},
-    webhook::{
-        Format,
-        delivery::{DeliveryStatus, RetryDecision},
-    },
+    webhook::Format,
 };
 use jiff::Timestamp;
 
-use super::endpoint_health::{EndpointHealth, HealthTransition};
 use crate::{
-    Attempt, Delivery, DeliveryLease, Event, EventSubject, RecordAttemptOutcome, ReplayOutcome,
-    StoreError, Webhook, WebhookKey,
-    encoding::later,
+    DeliveryLease, Event, EventSubject, StoreError, Webhook,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -29,21 +22,6 @@ pub(crate) const MAX_FAN_OUT_DELIVERIES: usize = 256;
 
 /// Why the delivery of a damaged event failed.
 pub(crate) const DAMAGED_EVENT: &str = "the stored event is damaged";
-
-/// The enabled endpoint in a row, and when it has work. `behind` tells whether events come after its
-/// cursor; `ripe` is now if a due delivery is not leased, or else the end of the first lease; `later` is
-/// when the next delivery becomes due.
-pub(crate) fn endpoint_work(
-    row: &Row<'_>,
-    now: Timestamp,
-) -> Result<(WebhookKey, Option<Timestamp>), StoreError> {
-    let endpoint = WebhookKey { account: row.account_id("account_id")?, id: row.webhook_id("id")? };
-    let is_behind: bool = row.value("behind")?;
-    let [ripe, later] = [row.optional_timestamp("ripe")?, row.optional_timestamp("later")?];
-    let first = [is_behind.then_some(now), ripe, later].into_iter().flatten().min();
-    let resting_until = row.optional_timestamp("resting_until")?;
-    Ok((endpoint, first.map(|first| first.max(resting_until.unwrap_or(first)))))
-}
 
 /// Why nothing of an endpoint is leased now: it or its account is disabled, it rests, or it is down
 /// and another delivery probes it. Only one delivery probes at a time: further ones would fail in
@@ -177,102 +155,9 @@ pub(crate) fn included_version(format: Format, event: &Event) -> Option<(Templat
     }
 }
 
-/// The delivery in a row. A damaged event is marked, so that the other deliveries can be listed.
-pub(crate) fn delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
-    let kind = row.parsed("type", EventType::parse).ok();
-    let failure: Option<String> = row.value("failure")?;
-    Ok(Delivery {
-        seq: row.number("seq")?,
-        kind,
-        template: TemplateId::new(row.number("template_id")?),
-        status: row.parsed("status", DeliveryStatus::parse)?,
-        attempts: attempt_count(row)?,
-        attempted_at: row.optional_timestamp("attempted_at")?,
-        due_at: row.optional_timestamp("due_at")?,
-        response_status: row
-            .optional("response_status", |status: i32| u16::try_from(status).ok())?,
-        failure: failure.or_else(|| kind.is_none().then(|| DAMAGED_EVENT.to_owned())),
-    })
-}
-
-/// The failure history in a row of an endpoint.
-pub(crate) fn health(row: &Row<'_>) -> Result<EndpointHealth, StoreError> {
-    Ok(EndpointHealth {
-        failures: row.decoded("failures", |count: i32| u32::try_from(count).ok())?,
-        failing_since: row.optional_timestamp("failing_since")?,
-        failed_at: row.optional_timestamp("failed_at")?,
-        resting_until: row.optional_timestamp("resting_until")?,
-    })
-}
-
 /// The number of attempts in a row of a delivery.
 pub(crate) fn attempt_count(row: &Row<'_>) -> Result<u32, StoreError> {
     row.decoded("attempts", |count: i32| u32::try_from(count).ok())
-}
-
-/// What an attempt changes.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct AttemptResult {
-    pub(crate) status: DeliveryStatus,
-    pub(crate) due_at: Option<Timestamp>,
-    pub(crate) endpoint: HealthTransition,
-}
-
-impl AttemptResult {
-    /// Decides what an attempt changes about its delivery and its endpoint.
-    pub(crate) fn of(attempt: &Attempt, webhook: &Webhook, health: EndpointHealth) -> Self {
-        let (status, due_at) = match attempt.decision {
-            RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
-            RetryDecision::RetryAfter(delay) => {
-                (DeliveryStatus::Waiting, Some(later(attempt.at, delay)))
-            }
-            RetryDecision::Failed => (DeliveryStatus::Failed, None),
-        };
-        let endpoint = match health.after(attempt.outcome, attempt.at) {
-            // Ignore results from a previous URL.
-            _ if webhook.url != attempt.url => HealthTransition::Unchanged,
-            HealthTransition::Disabled(_) if webhook.disabled.is_some() => {
-                HealthTransition::Unchanged
-            }
-            transition => transition,
-        };
-        Self { status, due_at, endpoint }
-    }
-
-    /// Whether the template's next delivery becomes due.
-    pub(crate) fn is_final(&self) -> bool {
-        self.status != DeliveryStatus::Waiting
-    }
-
-    pub(crate) fn outcome(&self) -> RecordAttemptOutcome {
-        match self.endpoint {
-            HealthTransition::Disabled(reason) => RecordAttemptOutcome::Disabled(reason),
-            HealthTransition::Unchanged | HealthTransition::Changed(_) => {
-                RecordAttemptOutcome::Recorded
-            }
-        }
-    }
-}
-
-/// The template whose queue a replayed event joins, 0 for none; `None` if the endpoint's format
-/// excludes the event.
-pub(crate) fn replayed_template(webhook: &Webhook, event: &Event) -> Option<u64> {
-    let (template, status) = match event.subject {
-        EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
-        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => (0, None),
-    };
-    webhook.format.includes(event.kind, status).then_some(template)
-}
-
-/// Why an event that is not stored cannot be replayed. `oldest` is the oldest stored event.
-pub(crate) fn replay_refusal(seq: u64, oldest: u64) -> ReplayOutcome {
-    if (1..oldest).contains(&seq) { ReplayOutcome::Expired(oldest) } else { ReplayOutcome::NoEvent }
-}
-
-/// The cursor that delivers the events from `first` again, and how many events come after it.
-pub(crate) fn rewind(webhook: &Webhook, first: u64, newest: u64) -> (u64, u64) {
-    let cursor = webhook.cursor.min(first.saturating_sub(1));
-    (cursor, newest.saturating_sub(cursor))
 }
 
 #[cfg(test)]

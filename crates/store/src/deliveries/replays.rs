@@ -1,19 +1,18 @@
 //! Replays: delivers events again.
 
+use galley_domain::id::{AccountId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 
-use super::decisions::{replay_refusal, replayed_template, rewind};
 use crate::{
-    Replay, ReplayOutcome, StoreError, Webhook, WebhookKey,
-    engine::{Dialect, Tx, values},
+    EventSubject, ReadKind, Replay, ReplayOutcome, Store, StoreError, Webhook, WebhookKey,
+    engine::{Dialect, ReadPath, Tx, values},
     events,
     stored_row::{Row, StoredRow as _},
     webhooks::{locked, oldest_event},
 };
 
 /// Finds the first event at or after a time.
-pub(super) const FIRST_SINCE: &str =
-    "SELECT min(seq) AS first FROM event WHERE account_id = $1 AND at >= $2";
+const FIRST_SINCE: &str = "SELECT min(seq) AS first FROM event WHERE account_id = $1 AND at >= $2";
 
 /// Finds the same on PostgreSQL. Timestamps grow with the event numbers, except for clock skew between
 /// instances: a binary search skips events older than the time by more than [`MAX_CLOCK_SKEW`], and the
@@ -33,37 +32,53 @@ const SEARCH_SINCE: &str = "WITH RECURSIVE half (low, high) AS ( \
 /// Upper bound for the clock skew between instances.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(1);
 
-/// The events to deliver again.
-pub(super) struct NewReplay {
-    pub(super) key: WebhookKey,
-    pub(super) replay: Replay,
-    pub(super) at: Timestamp,
-    /// The first event since the wanted time, which SQLite finds before.
-    pub(super) first: Option<u64>,
-}
-
-pub(super) fn first(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
+fn first(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
     row.optional("first", |seq: i64| u64::try_from(seq).ok())
 }
 
-/// Delivers events again: a single one by its row, many by moving the cursor back.
-pub(super) async fn replay(tx: &mut Tx<'_>, new: &NewReplay) -> Result<ReplayOutcome, StoreError> {
-    let Some(webhook) = locked(tx, new.key).await? else { return Ok(ReplayOutcome::NoWebhook) };
-    match new.replay {
-        Replay::One(seq) => replay_one(tx, &webhook, seq, new.at).await,
-        Replay::Since(since) => {
-            let (first, newest) = match tx.dialect() {
-                Dialect::Sqlite => (new.first, tx.newest_event(webhook.account)?),
-                Dialect::Postgres => search(tx, &webhook, since).await?,
-            };
-            let (Some(first), Some(newest)) = (first, newest) else {
-                return Ok(ReplayOutcome::Queued(0));
-            };
-            let (cursor, count) = rewind(&webhook, first, newest);
-            let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
-            tx.defer(update, &values![webhook.id, cursor])?;
-            Ok(ReplayOutcome::Queued(count))
+impl Store {
+    /// Queues events for another delivery to an endpoint: a single one by its row, many by moving the
+    /// cursor back.
+    pub async fn replay(
+        &self,
+        account: AccountId,
+        id: WebhookId,
+        replay: Replay,
+        at: Timestamp,
+    ) -> Result<ReplayOutcome, StoreError> {
+        let mut found = None;
+        if let Replay::Since(since) = replay
+            && self.dialect() == Dialect::Sqlite
+        {
+            // This search can be slow, so the writer does not make it.
+            let path = ReadPath::Account(ReadKind::Feed, account);
+            let values = values![account, since];
+            found = self.read_one("first_event_since", path, FIRST_SINCE, values, first).await?;
         }
+        let input = (WebhookKey { account, id }, replay, at, found.flatten());
+        self.write("replay", input, |&(key, replay, at, found), tx| {
+            Box::pin(async move {
+                let Some(webhook) = locked(tx, key).await? else {
+                    return Ok(ReplayOutcome::NoWebhook);
+                };
+                let since = match replay {
+                    Replay::One(seq) => return replay_one(tx, &webhook, seq, at).await,
+                    Replay::Since(since) => since,
+                };
+                let (first, newest) = match tx.dialect() {
+                    Dialect::Sqlite => (found, tx.newest_event(webhook.account)?),
+                    Dialect::Postgres => search(tx, &webhook, since).await?,
+                };
+                let (Some(first), Some(newest)) = (first, newest) else {
+                    return Ok(ReplayOutcome::Queued(0));
+                };
+                let cursor = webhook.cursor.min(first.saturating_sub(1));
+                let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
+                tx.defer(update, &values![webhook.id, cursor])?;
+                Ok(ReplayOutcome::Queued(newest.saturating_sub(cursor)))
+            })
+        })
+        .await
     }
 }
 
@@ -93,11 +108,22 @@ async fn replay_one(
     let find = events::one(tx.dialect());
     let found = tx.query_one(&find, &values![account, seq], |row| events::event(row)).await?;
     let Some(event) = found else {
-        return Ok(replay_refusal(seq, oldest_event(tx, account).await?));
+        let oldest = oldest_event(tx, account).await?;
+        let is_deleted = (1..oldest).contains(&seq);
+        return Ok(if is_deleted {
+            ReplayOutcome::Expired(oldest)
+        } else {
+            ReplayOutcome::NoEvent
+        });
     };
-    let Some(template) = replayed_template(webhook, &event) else {
+    // The event joins the queue of its template, or that of the events without one.
+    let (template, status) = match event.subject {
+        EventSubject::Template { id, status, .. } => (id.get(), Some(status)),
+        EventSubject::Webhook { .. } | EventSubject::Upstream { .. } => (0, None),
+    };
+    if !webhook.format.includes(event.kind, status) {
         return Ok(ReplayOutcome::Queued(0));
-    };
+    }
     let insert = "INSERT INTO delivery (webhook_id, seq, template_id, status, attempts, due_at) \
                   VALUES ($1, $2, $3, 'waiting', 0, $4) \
                   ON CONFLICT (webhook_id, seq) DO UPDATE SET due_at = $4, \

@@ -333,7 +333,8 @@ async fn an_endpoint_that_is_down_is_probed_with_one_event_at_a_time(store: &Sha
 async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &Shared) {
     let (account, webhook, _) = two_templates(store).await;
     let other = register(store, endpoint(account)).await.id;
-    let first = lease(store, webhook, 2_000).await.unwrap();
+    let (first, second) =
+        (lease(store, webhook, 2_000).await.unwrap(), lease(store, webhook, 2_000).await.unwrap());
     let gone = attempt(
         &first,
         2_000,
@@ -342,6 +343,9 @@ async fn an_endpoint_that_is_gone_is_disabled_with_an_event(store: &Shared) {
     );
     let recorded = store.record_attempt(gone).await.unwrap();
     assert_eq!(recorded, RecordAttemptOutcome::Disabled(DisableReason::Gone));
+    let again = attempt(&second, 2_100, DeliveryOutcome::Gone, RetryDecision::Failed);
+    let recorded = store.record_attempt(again).await.unwrap();
+    assert_eq!(recorded, RecordAttemptOutcome::Recorded, "it is disabled once");
     let disabled = store.webhook(account, webhook).await.unwrap().unwrap();
     assert_eq!(disabled.disabled, Some((noon(2_000), DisableReason::Gone)));
     assert_eq!(lease(store, webhook, 99_000).await, None);

@@ -25,6 +25,8 @@ async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shared) {
     assert_eq!(replay(Replay::Since(noon(1_000))).await.unwrap(), ReplayOutcome::Queued(2));
     assert_eq!(deliver_all(store, webhook, 3_000).await, [3, 4]);
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(4));
+    let later = replay(Replay::Since(noon(1_000))).await.unwrap();
+    assert_eq!(later, ReplayOutcome::Queued(4), "the cursor is not moved ahead");
     assert_eq!(deliver_all(store, webhook, 3_000).await, [1, 2, 3, 4]);
     assert_eq!(replay(Replay::Since(noon(9_000))).await.unwrap(), ReplayOutcome::Queued(0));
     assert_eq!(deliver_all(store, webhook, 3_000).await, NONE);
@@ -32,6 +34,7 @@ async fn a_replay_delivers_one_event_or_all_since_a_time(store: &Shared) {
     let unknown = store.replay(account, unknown_id, Replay::One(1), noon(0)).await.unwrap();
     assert_eq!(unknown, ReplayOutcome::NoWebhook);
     store.delete_expired_events(noon(1_000)).await.unwrap();
+    assert_eq!(replay(Replay::One(0)).await.unwrap(), ReplayOutcome::NoEvent);
     assert_eq!(replay(Replay::One(1)).await.unwrap(), ReplayOutcome::Expired(3));
     assert_eq!(replay(Replay::Since(noon(0))).await.unwrap(), ReplayOutcome::Queued(2));
 }

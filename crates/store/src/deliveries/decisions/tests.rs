@@ -1,10 +1,8 @@
 //! Tests of the decisions about deliveries.
 
-use std::time::Duration;
-
 use galley_domain::{
     id::{AccountId, WebhookId},
-    webhook::delivery::{DeliveryOutcome, DisableReason},
+    webhook::delivery::DisableReason,
 };
 
 use super::*;
@@ -38,20 +36,6 @@ fn event(seq: u64, template: u64) -> PendingEvent {
     let status = Some(Status::Approved);
     let kind = Some(EventType::Created);
     PendingEvent { seq, kind, template, version: 1, status, is_blocked: false }
-}
-
-fn attempt(outcome: DeliveryOutcome, decision: RetryDecision) -> Attempt {
-    Attempt {
-        webhook: webhook().id,
-        seq: 11,
-        lease_until: at(20),
-        url: webhook().url,
-        at: at(0),
-        outcome,
-        response_status: None,
-        failure: None,
-        decision,
-    }
 }
 
 #[test]
@@ -109,42 +93,4 @@ fn a_lease_waits_for_a_pause_and_for_the_probe_of_an_endpoint_that_is_down() {
     assert_eq!(lease_refusal(&resting, false, Some(at(5)), at(8)), nothing_until(Some(at(9))));
     assert_eq!(lease_refusal(&resting, false, Some(at(12)), at(9)), nothing_until(Some(at(12))));
     assert_eq!(lease_refusal(&resting, false, None, at(9)), None);
-}
-
-#[test]
-fn an_attempt_decides_about_its_delivery_and_its_endpoint() {
-    let healthy = EndpointHealth::default();
-    let delivered = attempt(DeliveryOutcome::Accepted, RetryDecision::Delivered);
-    let result = AttemptResult::of(&delivered, &webhook(), healthy);
-    assert_eq!((result.status, result.due_at), (DeliveryStatus::Delivered, None));
-    assert!(result.is_final());
-    assert_eq!(result.endpoint, HealthTransition::Unchanged);
-    let again = RetryDecision::RetryAfter(Duration::from_secs(5));
-    let result =
-        AttemptResult::of(&attempt(DeliveryOutcome::NoResponse, again), &webhook(), healthy);
-    assert_eq!((result.status, result.due_at), (DeliveryStatus::Waiting, Some(at(5))));
-    assert!(!result.is_final() && matches!(result.endpoint, HealthTransition::Changed(_)));
-    assert_eq!(result.outcome(), RecordAttemptOutcome::Recorded);
-}
-
-#[test]
-fn an_endpoint_is_disabled_once_and_only_for_results_from_its_url() {
-    let gone = attempt(DeliveryOutcome::Gone, RetryDecision::Failed);
-    let outcome =
-        |webhook: &Webhook| AttemptResult::of(&gone, webhook, EndpointHealth::default()).outcome();
-    assert_eq!(outcome(&webhook()), RecordAttemptOutcome::Disabled(DisableReason::Gone));
-    let disabled = Some((at(-5), DisableReason::SwitchedOff));
-    assert_eq!(outcome(&Webhook { disabled, ..webhook() }), RecordAttemptOutcome::Recorded);
-    let moved = Webhook { url: "https://example.com/new".to_owned(), ..webhook() };
-    assert_eq!(outcome(&moved), RecordAttemptOutcome::Recorded);
-}
-
-#[test]
-fn a_replay_moves_the_cursor_back_but_never_ahead() {
-    assert_eq!(rewind(&webhook(), 4, 12), (3, 9));
-    assert_eq!(rewind(&webhook(), 12, 12), (10, 2));
-    assert_eq!(replay_refusal(4, 5), ReplayOutcome::Expired(5));
-    for unknown in [0, 5, 6] {
-        assert_eq!(replay_refusal(unknown, 5), ReplayOutcome::NoEvent);
-    }
 }
