@@ -25,6 +25,7 @@ use crate::{
     encoding::without_nul,
     engine::{ReadPath, Tx, WriteKind, values},
     error::no_account,
+    media_type,
     stored_row::StoredRow as _,
 };
 
@@ -185,21 +186,28 @@ async fn append(tx: &mut Tx<'_>, appended: &Append) -> Result<AppendOutcome, Sto
         })
         .await?;
     let Some((stored, used)) = found else { return Ok(AppendOutcome::NoUpload) };
-    let mut plan = match AppendPlan::new(&stored, part, used) {
+    let AppendPlan { received, is_complete, quota } = match AppendPlan::new(&stored, part, used) {
         Ok(plan) => plan,
         Err(outcome) => return Ok(outcome),
     };
-    if plan.is_complete {
-        let head = chunks::head(tx, stored.number, &part.bytes).await?;
-        if let Err(mismatch) = plan.check_type(&stored, &head) {
-            return Ok(mismatch);
+    let mut sniffed = None;
+    if is_complete {
+        sniffed = media_type::sniff(&chunks::head(tx, stored.number, &part.bytes).await?);
+        let declared = &stored.upload.file_type;
+        if media_type::contradicts(sniffed, declared) {
+            let (declared, sniffed) = (declared.clone(), sniffed.map(str::to_owned));
+            return Ok(AppendOutcome::TypeMismatch { declared, sniffed });
         }
     }
     chunks::write(tx, stored.number, part).await?;
     let update =
         "UPDATE upload SET received = $2, sniffed = $3, finished_at = $4 WHERE number = $1";
-    let finished_at = plan.is_complete.then_some(at);
-    tx.defer(update, &values![stored.number, plan.received, plan.sniffed, finished_at])?;
-    update_quota(tx, account, plan.quota)?;
-    Ok(plan.outcome(&stored))
+    let finished_at = is_complete.then_some(at);
+    tx.defer(update, &values![stored.number, received, sniffed, finished_at])?;
+    update_quota(tx, account, quota)?;
+    Ok(if is_complete {
+        stored.complete(sniffed.map(str::to_owned))
+    } else {
+        AppendOutcome::Received(received)
+    })
 }

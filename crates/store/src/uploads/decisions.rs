@@ -8,7 +8,6 @@ use crate::{
     AppendOutcome, BeginUploadOutcome, MAX_OPEN_UPLOADS, MAX_UPLOAD_BYTES, Media, NewUpload,
     StoreError, UNUSED_MEDIA_DAYS, UPLOAD_CHUNK_BYTES, UPLOAD_LIFETIME_HOURS, Upload,
     encoding::{millis, quota_bytes},
-    media_type,
     stored_row::{Row, StoredRow as _},
 };
 
@@ -81,7 +80,8 @@ impl StoredUpload {
         Ok(Self { number: row.value("number")?, handle, upload })
     }
 
-    fn complete(&self, sniffed: Option<String>) -> AppendOutcome {
+    /// The outcome of the last part.
+    pub(super) fn complete(&self, sniffed: Option<String>) -> AppendOutcome {
         AppendOutcome::Complete { handle: self.handle.clone(), sniffed }
     }
 }
@@ -117,8 +117,6 @@ pub(super) struct AppendPlan {
     /// How many bytes have been received afterwards.
     pub(super) received: u64,
     pub(super) is_complete: bool,
-    /// The media type that the first bytes of the complete file indicate, if any.
-    pub(super) sniffed: Option<&'static str>,
     pub(super) quota: QuotaChange,
 }
 
@@ -151,31 +149,7 @@ impl AppendPlan {
         if used_after > part.quota && quota.after > quota.before {
             return Err(AppendOutcome::QuotaExceeded(used));
         }
-        Ok(Self { received, is_complete, sniffed: None, quota })
-    }
-
-    /// Checks the type of a complete file by its first [`media_type::SNIFF_BYTES`].
-    pub(super) fn check_type(
-        &mut self,
-        stored: &StoredUpload,
-        head: &[u8],
-    ) -> Result<(), AppendOutcome> {
-        self.sniffed = media_type::sniff(head);
-        let declared = &stored.upload.file_type;
-        if !media_type::contradicts(self.sniffed, declared) {
-            return Ok(());
-        }
-        let sniffed = self.sniffed.map(str::to_owned);
-        Err(AppendOutcome::TypeMismatch { declared: declared.clone(), sniffed })
-    }
-
-    /// The outcome once the part is written.
-    pub(super) fn outcome(&self, stored: &StoredUpload) -> AppendOutcome {
-        if self.is_complete {
-            stored.complete(self.sniffed.map(str::to_owned))
-        } else {
-            AppendOutcome::Received(self.received)
-        }
+        Ok(Self { received, is_complete, quota })
     }
 }
 

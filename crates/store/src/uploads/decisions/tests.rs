@@ -91,20 +91,6 @@ fn only_a_part_that_needs_more_of_the_quota_is_refused_for_it() {
 }
 
 #[test]
-fn a_complete_file_has_to_be_of_the_declared_type() {
-    let (stored, last) = (stored(0, 12), part(0, 12, 0, UNIT));
-    let mut plan = AppendPlan::new(&stored, &last, 0).unwrap_or_else(|it| panic!("{it:?}"));
-    assert!(plan.is_complete);
-    let declared = "image/png".to_owned();
-    let mismatch = AppendOutcome::TypeMismatch { declared, sniffed: Some("image/gif".to_owned()) };
-    assert_eq!(plan.check_type(&stored, b"GIF89a\x01\0\x01\0\0\0"), Err(mismatch));
-    assert_eq!(plan.check_type(&stored, b"\x89PNG\r\n\x1a\n\0\0\0\r"), Ok(()));
-    let sniffed = Some("image/png".to_owned());
-    let complete = AppendOutcome::Complete { handle: "h".to_owned(), sniffed };
-    assert_eq!(plan.outcome(&stored), complete);
-}
-
-#[test]
 fn an_append_is_split_into_chunks_without_a_gap() {
     let bytes = vec![7; 2 * UPLOAD_CHUNK_BYTES + 1];
     let shape = |offset, bytes: &[u8]| -> Vec<(u64, usize, u64)> {
