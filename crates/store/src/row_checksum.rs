@@ -1,7 +1,10 @@
-//! The checksums of rows as SQL expressions, and the error for a row that does not match its own. Only
-//! SQLite stores them: PostgreSQL has checksums of its pages.
+//! The checksums of rows, also as SQL expressions, and the error for a row that does not match its own.
+//! Only SQLite stores them: PostgreSQL has checksums of its pages.
 
 use std::fmt::Display;
+
+use rusqlite::{Row, types::ValueRef};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{StoreError, error::cause};
 
@@ -49,6 +52,28 @@ pub(crate) use {
     event_checksum, former_version_checksum, template_checksum, template_columns,
     upload_chunk_checksum,
 };
+
+/// A checksum of values in order, extended by one value; the first one extends 0. Values of different
+/// types never have the same bytes here.
+pub(crate) fn extended(checksum: u64, value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
+        ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
+        ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
+        ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
+        ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
+    }
+}
+
+/// Whether the first columns of a row match the checksum, which is the last column. For frequent
+/// reads: SQL would decode each column a second time for the function.
+pub(crate) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
+    let mut checksum = 0;
+    for index in 0..columns {
+        checksum = extended(checksum, row.get_ref(index)?);
+    }
+    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.cast_signed()))
+}
 
 /// The error for a row that does not match its checksum.
 pub(crate) fn damaged(table: &'static str, key: impl Display) -> StoreError {

@@ -8,8 +8,12 @@ use galley_domain::{
     template::Status,
 };
 use jiff::Timestamp;
+use rusqlite::RowIndex as _;
 
-use crate::{AccountLimits, Actor, StoreError, encoding::actor_from_key};
+use crate::{
+    AccountLimits, Actor, StoreError, encoding::actor_from_key, error::cause,
+    row_checksum::is_intact,
+};
 
 /// A type that both drivers read from a column.
 pub(crate) trait StoredValue:
@@ -26,17 +30,10 @@ pub(crate) trait Column: Copy + Debug {
     fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display;
 }
 
-impl Column for &str {
-    fn in_sqlite(&self) -> impl rusqlite::RowIndex {
-        *self
-    }
-
-    fn in_postgres(&self) -> impl tokio_postgres::row::RowIndex + Display {
-        *self
-    }
-}
-
-impl Column for usize {
+impl<T> Column for T
+where
+    T: rusqlite::RowIndex + tokio_postgres::row::RowIndex + Copy + Debug + Display,
+{
     fn in_sqlite(&self) -> impl rusqlite::RowIndex {
         *self
     }
@@ -99,20 +96,50 @@ const fn are_equal(one: &[u8], other: &[u8]) -> bool {
     same == one.len() && same == other.len()
 }
 
+/// A row, as the driver of an engine returns it.
+#[derive(Clone, Copy)]
+pub(crate) enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r tokio_postgres::Row),
+}
+
 /// A row, read by the names of its columns.
 pub(crate) trait StoredRow {
+    fn row(&self) -> Row<'_>;
+
     /// Whether the columns before the one with their checksum match it. PostgreSQL has no such column:
     /// it has checksums of its pages.
-    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError>;
+    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
+        match self.row() {
+            Row::Sqlite(row) => Ok(is_intact(row, checksum.in_sqlite().idx(row.as_ref())?)?),
+            Row::Postgres(_) => Ok(true),
+        }
+    }
 
     /// Reads a column without decoding it.
-    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError>;
+    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
+        Ok(match self.row() {
+            Row::Sqlite(row) => row.get(column.in_sqlite())?,
+            Row::Postgres(row) => row.try_get(column.in_postgres())?,
+        })
+    }
 
     /// Reads a text column without copying it; `None` if it is no text.
-    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError>;
+    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
+        Ok(match self.row() {
+            Row::Sqlite(row) => row.get_ref(column.in_sqlite())?.as_str().ok(),
+            Row::Postgres(row) => Some(row.try_get(column.in_postgres())?),
+        })
+    }
 
     /// The error for a value that no version of this program writes.
-    fn corrupt(&self, column: impl Column) -> StoreError;
+    fn corrupt(&self, column: impl Column) -> StoreError {
+        let text = match self.row() {
+            Row::Sqlite(_) => format!("the column {column:?} contains an invalid value"),
+            Row::Postgres(_) => format!("column {} has an invalid value", column.in_postgres()),
+        };
+        StoreError::Damaged(cause(text))
+    }
 
     /// Reads a column and decodes it.
     fn decoded<T, V: StoredValue>(
@@ -206,38 +233,20 @@ pub(crate) trait StoredRow {
     }
 }
 
-/// A row, as the driver of an engine returns it.
-pub(crate) enum Row<'r> {
-    Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r tokio_postgres::Row),
+impl StoredRow for Row<'_> {
+    fn row(&self) -> Row<'_> {
+        *self
+    }
 }
 
-impl StoredRow for Row<'_> {
-    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
-        match self {
-            Self::Sqlite(row) => row.matches_checksum(checksum),
-            Self::Postgres(row) => row.matches_checksum(checksum),
-        }
+impl StoredRow for rusqlite::Row<'_> {
+    fn row(&self) -> Row<'_> {
+        Row::Sqlite(self)
     }
+}
 
-    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
-        match self {
-            Self::Sqlite(row) => row.value(column),
-            Self::Postgres(row) => row.value(column),
-        }
-    }
-
-    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
-        match self {
-            Self::Sqlite(row) => row.text(column),
-            Self::Postgres(row) => row.text(column),
-        }
-    }
-
-    fn corrupt(&self, column: impl Column) -> StoreError {
-        match self {
-            Self::Sqlite(row) => row.corrupt(column),
-            Self::Postgres(row) => row.corrupt(column),
-        }
+impl StoredRow for tokio_postgres::Row {
+    fn row(&self) -> Row<'_> {
+        Row::Postgres(self)
     }
 }

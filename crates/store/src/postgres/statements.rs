@@ -1,6 +1,6 @@
 //! PostgreSQL as an engine of operations that are written once.
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
@@ -24,7 +24,7 @@ use crate::{
     },
     error::failed,
     records::IntegrityCheck,
-    stored_row::{Column, Row, StoredRow, StoredValue},
+    stored_row::{Row, StoredRow as _},
     templates::record,
 };
 
@@ -219,24 +219,5 @@ impl Engine for PostgresStore {
             confirm.await?;
         }
         Ok(found)
-    }
-}
-
-impl StoredRow for tokio_postgres::Row {
-    fn matches_checksum(&self, _checksum: impl Column) -> Result<bool, StoreError> {
-        Ok(true)
-    }
-
-    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
-        Ok(self.try_get(column.in_postgres())?)
-    }
-
-    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
-        Ok(Some(self.try_get(column.in_postgres())?))
-    }
-
-    fn corrupt(&self, column: impl Column) -> StoreError {
-        let cause = format!("column {} has an invalid value", column.in_postgres());
-        StoreError::Damaged(Box::<dyn Error + Send + Sync>::from(cause).into())
     }
 }

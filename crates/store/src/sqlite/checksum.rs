@@ -4,13 +4,12 @@
 //! therefore stores a checksum of its columns. The SQL function `row_checksum` computes it; frequent reads
 //! compute the same value in Rust.
 
-use rusqlite::{Connection, Row, functions::FunctionFlags, types::ValueRef};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use rusqlite::{Connection, functions::FunctionFlags};
 
 use crate::{
     StoreError,
     row_checksum::{
-        event_checksum, former_version_checksum, template_checksum, upload_chunk_checksum,
+        event_checksum, extended, former_version_checksum, template_checksum, upload_chunk_checksum,
     },
 };
 
@@ -32,28 +31,6 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
         let values = (0..values.len()).map(|index| values.get_raw(index));
         Ok(values.fold(0, extended).cast_signed())
     })
-}
-
-/// A checksum of values in order, extended by one value; the first one extends 0. Values of different
-/// types never have the same bytes here.
-fn extended(checksum: u64, value: ValueRef<'_>) -> u64 {
-    match value {
-        ValueRef::Null => xxh3_64_with_seed(&[0], checksum),
-        ValueRef::Integer(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 1),
-        ValueRef::Real(number) => xxh3_64_with_seed(&number.to_le_bytes(), checksum ^ 2),
-        ValueRef::Text(bytes) => xxh3_64_with_seed(bytes, checksum ^ 3),
-        ValueRef::Blob(bytes) => xxh3_64_with_seed(bytes, checksum ^ 4),
-    }
-}
-
-/// Whether the first columns of a row match the checksum, which is the last column. For frequent
-/// reads: SQL would decode each column a second time for the function.
-pub(super) fn is_intact(row: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
-    let mut checksum = 0;
-    for index in 0..columns {
-        checksum = extended(checksum, row.get_ref(index)?);
-    }
-    Ok(row.get::<_, Option<i64>>(columns)? == Some(checksum.cast_signed()))
 }
 
 /// The damaged rows of a store: how many, and the first ones by table and

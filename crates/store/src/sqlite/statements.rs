@@ -13,10 +13,10 @@ use std::{
 use async_trait::async_trait;
 use galley_domain::id::{AccountId, TemplateId};
 use jiff::Timestamp;
-use rusqlite::{Connection, RowIndex as _, Statement, params};
+use rusqlite::{Connection, Statement, params};
 
 use super::{
-    SqliteStore, backup, checksum,
+    SqliteStore, backup,
     idempotency::Expired,
     index_state, list, maintenance,
     open::LastBatch,
@@ -36,9 +36,9 @@ use crate::{
         AnyWrite, Decoder, Dialect, EachRow, Engine, Output, ReadPath, Select, Tx, Value,
         WriteKind, values,
     },
-    error::{cause, failed, unavailable},
+    error::{failed, unavailable},
     records::IntegrityCheck,
-    stored_row::{Column, Row, StoredRow, StoredValue},
+    stored_row::Row,
     templates::record,
 };
 
@@ -349,22 +349,4 @@ fn bind(prepared: &mut Statement<'_>, values: &[Value<'_>]) -> Result<(), StoreE
         prepared.raw_bind_parameter(index, value)?;
     }
     Ok(())
-}
-
-impl StoredRow for rusqlite::Row<'_> {
-    fn matches_checksum(&self, checksum: impl Column) -> Result<bool, StoreError> {
-        Ok(checksum::is_intact(self, checksum.in_sqlite().idx(self.as_ref())?)?)
-    }
-
-    fn value<V: StoredValue>(&self, column: impl Column) -> Result<V, StoreError> {
-        Ok(self.get(column.in_sqlite())?)
-    }
-
-    fn text(&self, column: impl Column) -> Result<Option<&str>, StoreError> {
-        Ok(self.get_ref(column.in_sqlite())?.as_str().ok())
-    }
-
-    fn corrupt(&self, column: impl Column) -> StoreError {
-        StoreError::Damaged(cause(format!("the column {column:?} contains an invalid value")))
-    }
 }
