@@ -1,21 +1,18 @@
 //! Events: their feed, and how a change appends them in its transaction.
 
 mod append;
-mod decisions;
 
-use galley_domain::id::AccountId;
+use galley_domain::{id::AccountId, template::lifecycle::EventType};
 
-use self::decisions::feed;
-pub(crate) use self::{
-    append::{append, append_of_service, append_upstream},
-    decisions::{NewEvent, created_event, event},
+pub(crate) use self::append::{
+    NewEvent, append, append_of_service, append_upstream, created_event,
 };
 use crate::{
-    Event, EventNotifier, Feed, ReadKind, Store, StoreError,
+    Event, EventNotifier, EventSubject, Feed, ReadKind, Store, StoreError, TraceContext,
     encoding::key,
     engine::{Dialect, ReadPath, Value, values},
-    row_checksum::{event_checksum, template_checksum},
-    stored_row::{Row, StoredRow as _},
+    row_checksum::{damaged, event_checksum, template_checksum},
+    stored_row::StoredRow,
 };
 
 impl Store {
@@ -31,7 +28,11 @@ impl Store {
         // The row of the account is one with an event.
         let size = Value::size(limit.max(1));
         let values = values![account, Value::bound(after.unwrap_or(0)), size];
-        let rows = self.read("events", path, page(self.dialect()), values, page_row).await?;
+        let rows = self.read("events", path, page(self.dialect()), values, |row| {
+            let event = row.value::<Option<i64>>("seq")?.map(|_| event(row)).transpose()?;
+            Ok((row.number("last_seq")?, event))
+        });
+        let rows = rows.await?;
         let newest = rows.first().map_or(0, |(newest, _)| *newest);
         let events = rows.into_iter().filter_map(|(_, event)| event).take(limit).collect();
         Ok(feed(after, events, newest))
@@ -139,9 +140,107 @@ fn page(dialect: Dialect) -> String {
     }
 }
 
-/// The number of the newest event, and the event of the row, if there is one.
-fn page_row(row: &Row<'_>) -> Result<(u64, Option<Event>), StoreError> {
-    let seq: Option<i64> = row.value("seq")?;
-    let event = seq.map(|_| event(row)).transpose()?;
-    Ok((row.number("last_seq")?, event))
+/// Decides what a reader with a cursor gets. `events` are the stored events after the cursor, and
+/// `newest` is the account's newest sequence number, from the same snapshot. Sequence numbers have
+/// no gaps, so the first event must follow the cursor; otherwise, events between them have expired.
+fn feed(after: Option<u64>, events: Vec<Event>, newest: u64) -> Feed {
+    let Some(after) = after else { return Feed::Events(events) };
+    let next = events.first().map_or(newest + 1, |first| first.seq);
+    match after.saturating_add(1) {
+        expected if expected < next => Feed::Expired(next),
+        expected if expected > next => Feed::CursorAhead(next - 1),
+        _ => Feed::Events(events),
+    }
+}
+
+/// The event in a row. The columns `is_intact` and `is_template_intact` tell whether the rows match their
+/// checksums.
+pub(crate) fn event(row: &impl StoredRow) -> Result<Event, StoreError> {
+    if !row.value("is_intact")? {
+        let (account, seq): (i64, i64) = (row.value("account_id")?, row.value("seq")?);
+        return Err(damaged("event", format!("{account} number {seq}")));
+    }
+    if row.value::<Option<bool>>("is_template_intact")? == Some(false) {
+        return Err(damaged("template", row.value::<i64>("template_id")?));
+    }
+    let kind = row.parsed("type", EventType::parse)?;
+    let actor = row.actor("actor")?;
+    Ok(Event {
+        seq: row.number("seq")?,
+        kind,
+        subject: subject(kind, row)?,
+        at: row.timestamp("at")?,
+        emulated_at: row.optional_timestamp("emulated_at")?,
+        actor,
+        actor_name: row.actor_name("actor_name", actor)?,
+        reason: row.value("reason")?,
+        // No checksum covers it: a damaged one is at worst another trace, and not a reason to refuse
+        // the event.
+        trace: row
+            .value::<Option<Vec<u8>>>("trace")?
+            .and_then(|bytes| TraceContext::from_stored(&bytes)),
+    })
+}
+
+/// The endpoint that the service disabled, the provider of the account, or else a template.
+fn subject(kind: EventType, row: &impl StoredRow) -> Result<EventSubject, StoreError> {
+    Ok(match kind {
+        EventType::WebhookDisabled => EventSubject::Webhook {
+            id: row.webhook_id("webhook_id")?,
+            origin: row.value("origin")?,
+        },
+        EventType::UpstreamDegraded | EventType::UpstreamRecovered => {
+            EventSubject::Upstream { origin: row.value("origin")? }
+        }
+        _ => EventSubject::Template {
+            id: row.template_id("template_id")?,
+            version: row.number("version")?,
+            name: row.value("name")?,
+            language: row.value("language")?,
+            category: row.category("category")?,
+            status: row.status("status")?,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::Actor;
+
+    fn events(seqs: std::ops::RangeInclusive<u64>) -> Vec<Event> {
+        let event = |seq| Event {
+            seq,
+            kind: EventType::WebhookDisabled,
+            subject: EventSubject::Webhook {
+                id: galley_domain::id::WebhookId::new(1).unwrap(),
+                origin: String::new(),
+            },
+            at: Timestamp::UNIX_EPOCH,
+            emulated_at: None,
+            actor: Actor::Service,
+            actor_name: String::new(),
+            reason: None,
+            trace: None,
+        };
+        seqs.map(event).collect()
+    }
+
+    #[test]
+    fn a_cursor_reads_on_only_where_no_event_is_missing() {
+        assert_eq!(feed(Some(4), events(5..=6), 6), Feed::Events(events(5..=6)));
+        assert_eq!(feed(Some(6), Vec::new(), 6), Feed::Events(Vec::new()));
+        assert_eq!(feed(Some(0), Vec::new(), 0), Feed::Events(Vec::new()));
+        assert_eq!(feed(Some(2), events(5..=6), 6), Feed::Expired(5));
+        assert_eq!(feed(Some(2), Vec::new(), 6), Feed::Expired(7), "all events have expired");
+        assert_eq!(feed(Some(7), Vec::new(), 6), Feed::CursorAhead(6));
+        assert_eq!(feed(Some(u64::MAX), Vec::new(), 6), Feed::CursorAhead(6));
+    }
+
+    #[test]
+    fn a_reader_without_a_cursor_begins_at_the_oldest_stored_event() {
+        assert_eq!(feed(None, events(5..=6), 6), Feed::Events(events(5..=6)));
+    }
 }

@@ -1,18 +1,55 @@
 //! Appends events, in the transaction of the change that they report. The lock on the account keeps
 //! their numbers in order.
 
+use std::borrow::Cow;
+
 use galley_domain::{
-    id::{AccountId, WebhookId},
-    template::lifecycle::EventType,
+    id::{AccountId, TemplateId, WebhookId},
+    rulebook::Category,
+    template::{Status, lifecycle::EventType},
 };
 use jiff::Timestamp;
 
-use super::NewEvent;
 use crate::{
-    Actor, StoreError, TraceContext, UpstreamConnection,
+    Actor, CreatedTemplate, NewTemplate, StoreError, TraceContext, UpstreamConnection,
     encoding::{actor_key, origin},
     engine::{Dialect, Tx, Value, values},
 };
+
+/// A template event to append. Its sequence number is assigned then.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NewEvent<'a> {
+    pub(crate) account: AccountId,
+    pub(crate) kind: EventType,
+    pub(crate) template: TemplateId,
+    pub(crate) version: u64,
+    pub(crate) at: Timestamp,
+    /// The time of the clock of an emulator account.
+    pub(crate) emulated_at: Option<Timestamp>,
+    pub(crate) actor: Actor,
+    pub(crate) category: Category,
+    pub(crate) status: Status,
+    pub(crate) reason: Option<Cow<'a, str>>,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// The event of a create.
+pub(crate) fn created_event(new: &NewTemplate, created: &CreatedTemplate) -> NewEvent<'static> {
+    NewEvent {
+        account: new.account,
+        kind: EventType::Created,
+        template: created.id,
+        version: 1,
+        at: new.at,
+        // No webhook tells of a template that waits for its review.
+        emulated_at: None,
+        actor: new.actor,
+        category: created.category,
+        status: created.status,
+        reason: None,
+        trace: new.trace,
+    }
+}
 
 macro_rules! insert {
     ($column:literal, $checksum:literal) => {
