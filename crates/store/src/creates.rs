@@ -2,17 +2,18 @@
 //! batches, with the same decision.
 
 mod decisions;
-mod upserts;
 
 use galley_domain::{
     id::TemplateId,
     rulebook::Category,
-    template::{Review, lifecycle::State},
+    template::{Review, edit::Edit, lifecycle::State},
 };
 
 pub(crate) use self::decisions::{Existing, KeyOwner};
 use crate::{
-    CreateOutcome, IdempotencyRecord, NameConflict, NewTemplate, Store, StoreError,
+    ChangeOutcome, CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate,
+    Store, StoreError, TemplateChange, UpsertOutcome,
+    changes::edit_stored,
     decisions::stored_bytes::version_bytes,
     emulator::{self, Emulation},
     encoding::{LookupKeys, idempotency_cutoff},
@@ -36,11 +37,6 @@ impl Create {
     pub(crate) fn of(new: NewTemplate) -> Self {
         Self { keys: LookupKeys::of(&new), new }
     }
-
-    /// Whether a script or a provider reviews it.
-    fn is_reviewed_elsewhere(&self) -> bool {
-        self.new.review == Review::Scripted || self.new.review.is_by_provider()
-    }
 }
 
 impl Store {
@@ -48,27 +44,56 @@ impl Store {
     /// record.
     pub async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
         let create = Create::of(new);
+        let is_reviewed_here =
+            create.new.review != Review::Scripted && !create.new.review.is_by_provider();
         match self.engine.create_queue() {
             // Batches look for neither scripts nor connections to providers.
-            Some(queue) if !create.is_reviewed_elsewhere() => {
+            Some(queue) if is_reviewed_here => {
                 self.with_faults_of("create_template", queue.create(create.new, create.keys)).await
             }
             _ => {
                 let (kind, method) = (WriteKind::AfterChecks, "create_template");
-                self.write_as(kind, method, create, |create, tx| Box::pin(create_one(tx, create)))
-                    .await
+                self.write_as(kind, method, create, |create, tx| {
+                    Box::pin(async move {
+                        let emulation = lock(tx, &create.new).await?;
+                        create_in(tx, create, emulation).await
+                    })
+                })
+                .await
             }
         }
     }
+
+    /// Creates each of these templates, or edits the existing one with the same unique key to have
+    /// this content and category: all of them, or none if one is refused. A template that needs no
+    /// change stays as it is.
+    pub async fn upsert_templates(
+        &self,
+        templates: Vec<NewTemplate>,
+    ) -> Result<UpsertOutcome, StoreError> {
+        let creates: Vec<_> = templates.into_iter().map(Create::of).collect();
+        self.write("upsert_templates", creates, |creates, tx| {
+            Box::pin(async move {
+                let mut done = Vec::with_capacity(creates.len());
+                for create in creates {
+                    match upsert(tx, create).await? {
+                        Ok(template) => done.push(template),
+                        Err(refusal) => return Ok(tx.refuse(*refusal)),
+                    }
+                }
+                Ok(UpsertOutcome::Done(done))
+            })
+        })
+        .await
+    }
 }
 
-async fn create_one(tx: &mut Tx<'_>, create: &Create) -> Result<CreateOutcome, StoreError> {
-    let Create { new, .. } = create;
+/// Locks the account of a new template; returns how an emulator account decides on it.
+async fn lock(tx: &mut Tx<'_>, new: &NewTemplate) -> Result<Option<Emulation>, StoreError> {
     if !tx.lock(new.account).await? {
         return Err(no_account());
     }
-    let emulation = emulator::emulation(tx, new.account, new.review, new.at).await?;
-    create_in(tx, create, emulation).await
+    emulator::emulation(tx, new.account, new.review, new.at).await
 }
 
 /// Creates a template in a locked account.
@@ -166,4 +191,39 @@ async fn group_category(
         tx.dialect().either(" INDEXED BY template_of_translation_group", "")
     );
     tx.query_one(&statement, &values![group.0, new.account], |row| row.category("category")).await
+}
+
+/// The result of one of several upserts. A refusal undoes those before it.
+type UpsertResult = Result<CreatedTemplate, Box<UpsertOutcome>>;
+
+async fn upsert(tx: &mut Tx<'_>, create: &Create) -> Result<UpsertResult, StoreError> {
+    let Create { new, keys } = create;
+    let emulation = lock(tx, new).await?;
+    let mut stored = templates::with_key(tx, new.account, keys.unique_key).await?;
+    if let Some(id) = stored.as_ref().map(|stored| stored.id)
+        && emulator::apply_due_of(tx, new.account, id, emulation, new.at).await?
+    {
+        stored = templates::with_key(tx, new.account, keys.unique_key).await?;
+    }
+    let Some(stored) = stored else {
+        return Ok(match create_in(tx, create, emulation).await? {
+            CreateOutcome::Created(created) | CreateOutcome::Replayed(created) => Ok(created),
+            refusal => Err(Box::new(UpsertOutcome::NotCreated(refusal))),
+        });
+    };
+    let (id, content, category) = (stored.id, new.template.content(), new.template.category());
+    if (stored.template.content(), stored.template.category()) == (content, category) {
+        return Ok(Ok(CreatedTemplate { id, status: stored.state.status(), category }));
+    }
+    let edit = Edit::Replace { content: Some(content.to_owned()), category: Some(category) };
+    let NewTemplate { account, review, actor, trace, at, .. } = *new;
+    let change =
+        TemplateChange { account, id, expected: None, version: None, review, actor, trace, at };
+    Ok(match edit_stored(tx, &change, Some(stored), &edit, emulation).await? {
+        ChangeOutcome::Done(edited) => {
+            let (status, category) = (edited.state.status(), edited.template.category());
+            Ok(CreatedTemplate { id, status, category })
+        }
+        refusal => Err(Box::new(UpsertOutcome::NotEdited(id, refusal))),
+    })
 }
