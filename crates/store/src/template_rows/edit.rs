@@ -4,21 +4,19 @@
 use std::borrow::Cow;
 
 use galley_domain::{
-    id::{AccountId, TemplateId},
     rulebook::Category,
     template::{
         Status,
         lifecycle::{EventType, Hold, State},
-        message_text::MessageText,
         sample,
     },
 };
 
-use super::{Planned, update};
+use super::{ChangedText, Planned, update};
 use crate::{
     ChangeOutcome, StoreError, StoredTemplate, TemplateChange, VERSION_OVERHEAD_BYTES,
     decisions::stored_bytes::version_bytes,
-    encoding::{actor_key, key, text_hash},
+    encoding::{actor_key, key},
     engine::{Dialect, Tx, values},
     events,
     stored_row::StoredRow as _,
@@ -59,31 +57,6 @@ pub(crate) fn accepted_edit(
         emulated_at: None,
     };
     PlannedEdit { planned, content: Some(Cow::Owned(content)) }
-}
-
-impl PlannedEdit<'_> {
-    /// The newest former version that the edit deletes, if there can be any. It deletes all older ones,
-    /// too, except the approved version.
-    fn last_expired(&self) -> Option<u64> {
-        self.planned.next.version.checked_sub(MAX_VERSIONS).filter(|last| *last > 0)
-    }
-
-    /// The quota bytes that the new version takes.
-    fn added_bytes(&self) -> i64 {
-        version_bytes(self.content.as_deref().unwrap_or(self.planned.before.template.content()))
-    }
-
-    /// The index key of the new message text.
-    fn text_key(&self, account: AccountId) -> Option<[u8; 16]> {
-        let content = self.content.as_deref().unwrap_or(self.planned.before.template.content());
-        let text = MessageText::from_content(self.planned.category, content);
-        text.map(|text| text_hash(account, &text))
-    }
-
-    /// The uploaded media that the new content references.
-    fn media_handles(&self) -> impl Iterator<Item = &str> {
-        self.content.as_deref().map(sample::referenced_names).into_iter().flatten()
-    }
 }
 
 /// Copies the newest version to the former ones.
@@ -128,12 +101,24 @@ pub(crate) async fn write_edit(
     change: &TemplateChange,
     edit: &PlannedEdit<'_>,
 ) -> Result<ChangeOutcome, StoreError> {
-    let approved = edit.planned.next.approved_version;
-    let expired = match edit.last_expired() {
-        Some(last) => find_expired(tx, change.id, last, approved).await?,
-        None => Vec::new(),
-    };
-    let bytes = edit.added_bytes() - expired.iter().map(|(_, bytes)| bytes).sum::<i64>();
+    let PlannedEdit { planned, content } = edit;
+    let approved = planned.next.approved_version;
+    // The former versions up to this one are deleted, oldest first, except the approved version.
+    let last = planned.next.version.saturating_sub(MAX_VERSIONS);
+    let mut expired: Vec<(u64, i64)> = Vec::new();
+    if last > 0 {
+        let find = "SELECT version, CAST(octet_length(content) AS bigint) AS bytes \
+                    FROM former_version WHERE template_id = $1 AND version <= $2 AND \
+                    version IS DISTINCT FROM $3 ORDER BY version LIMIT $4";
+        let values = values![change.id, last, approved, MAX_EXPIRED_VERSIONS];
+        let found = tx.query(find, &values, |row| {
+            let content: i64 = row.value("bytes")?;
+            Ok((row.number("version")?, content + key(VERSION_OVERHEAD_BYTES)))
+        });
+        expired = found.await?;
+    }
+    let new_content = content.as_deref().unwrap_or(planned.before.template.content());
+    let bytes = version_bytes(new_content) - expired.iter().map(|(_, bytes)| bytes).sum::<i64>();
     let stored_bytes = &mut tx.account(change.account)?.stored_bytes;
     if let Some(limit) = stored_bytes.refusal(bytes) {
         return Ok(ChangeOutcome::Limited(limit));
@@ -145,28 +130,12 @@ pub(crate) async fn write_edit(
         tx.defer(delete, &values![change.id, *last, approved])?;
     }
     let edited = replace(tx, change, edit).await?;
-    uploads::mark_used(tx, change.account, edit.media_handles(), change.at).await?;
-    for event in edit.planned.events(change, None) {
+    let media = content.as_deref().map(sample::referenced_names).into_iter().flatten();
+    uploads::mark_used(tx, change.account, media, change.at).await?;
+    for event in planned.events(change, None) {
         events::append(tx, &event)?;
     }
     Ok(ChangeOutcome::done(edited))
-}
-
-/// The oldest of the former versions that an edit deletes, each with its quota bytes.
-async fn find_expired(
-    tx: &mut Tx<'_>,
-    id: TemplateId,
-    last: u64,
-    except: Option<u64>,
-) -> Result<Vec<(u64, i64)>, StoreError> {
-    let find = "SELECT version, CAST(octet_length(content) AS bigint) AS bytes FROM former_version \
-                WHERE template_id = $1 AND version <= $2 AND version IS DISTINCT FROM $3 \
-                ORDER BY version LIMIT $4";
-    tx.query(find, &values![id, last, except, MAX_EXPIRED_VERSIONS], |row| {
-        let content: i64 = row.value("bytes")?;
-        Ok((row.number("version")?, content + key(VERSION_OVERHEAD_BYTES)))
-    })
-    .await
 }
 
 /// Writes the new version of an edit in the place of the newest one.
@@ -176,6 +145,7 @@ async fn replace(
     edit: &PlannedEdit<'_>,
 ) -> Result<Option<StoredTemplate>, StoreError> {
     let PlannedEdit { planned, content } = edit;
+    let new_content = content.as_deref().unwrap_or(planned.before.template.content());
     let values = values![
         change.id,
         planned.next.version,
@@ -186,7 +156,7 @@ async fn replace(
         content.as_deref(),
         change.at,
         actor_key(change.actor),
-        edit.text_key(change.account),
+        ChangedText::of(change.account, planned.category, new_content).key,
         planned.revision(),
         planned.next.hold.map(Hold::as_str),
     ];
