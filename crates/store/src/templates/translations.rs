@@ -29,7 +29,13 @@ impl Store {
             Dialect::Postgres => ReadPath::Point,
         };
         let group = TranslationGroup::of(account, name);
-        let (statement, values) = (select_members(self.dialect()), values![group.0, account]);
+        let statement = format!(
+            "SELECT {} FROM template {} WHERE translation_group = $1 AND account_id = $2 AND \
+             unique_key IS NOT NULL ORDER BY id",
+            columns(self.dialect()),
+            index(self.dialect())
+        );
+        let values = values![group.0, account];
         self.read("translations", path, statement, values, |row| stored(row)).await
     }
 
@@ -53,7 +59,11 @@ impl Store {
                 let path = ReadPath::Account(ReadKind::List, query.account);
                 let values = values![query.account, groups.to_vec()];
                 let query = Arc::clone(&query);
-                let decode = move |row: &Row<'_>| language(&query, row);
+                let decode = move |row: &Row<'_>| {
+                    let mut summary = LanguageSummary::new(&query, stored(row)?);
+                    summary.is_match &= row.value::<bool>("is_wanted_upstream")?;
+                    Ok(summary)
+                };
                 let read = Read::new(path, statement.clone(), values, decode);
                 all.extend(engine::fetch(&*self.engine, read).await?);
             }
@@ -64,26 +74,9 @@ impl Store {
     }
 }
 
-/// The language in a row of [`select_languages`].
-fn language(query: &ListQuery, row: &Row<'_>) -> Result<LanguageSummary, StoreError> {
-    let mut summary = LanguageSummary::new(query, stored(row)?);
-    summary.is_match &= row.value::<bool>("is_wanted_upstream")?;
-    Ok(summary)
-}
-
 /// The index of groups. PostgreSQL chooses it itself.
 const fn index(dialect: Dialect) -> &'static str {
     dialect.either("INDEXED BY template_of_translation_group", "")
-}
-
-/// Selects the templates of a group (`$1`) of an account (`$2`), oldest first.
-fn select_members(dialect: Dialect) -> String {
-    format!(
-        "SELECT {} FROM template {} WHERE translation_group = $1 AND account_id = $2 AND \
-         unique_key IS NOT NULL ORDER BY id",
-        columns(dialect),
-        index(dialect)
-    )
 }
 
 /// Selects the templates of several groups (`$2`) of an account (`$1`). PostgreSQL reads their content
