@@ -7,6 +7,7 @@ mod deletions;
 use galley_domain::{
     id::TemplateId,
     template::{
+        Status,
         edit::Edit,
         lifecycle::{Hold, Trigger},
     },
@@ -35,7 +36,10 @@ impl Store {
         edit: Edit,
     ) -> Result<ChangeOutcome, StoreError> {
         self.write("edit_template", (change, edit), |(change, edit), tx| {
-            Box::pin(self::edit(tx, change, edit))
+            Box::pin(async move {
+                let (stored, emulation) = read(tx, change).await?;
+                edit_stored(tx, change, stored, edit, emulation).await
+            })
         })
         .await
     }
@@ -89,16 +93,6 @@ impl Store {
     }
 }
 
-/// Moves the newest version into the version history and replaces it with a new one.
-async fn edit(
-    tx: &mut Tx<'_>,
-    change: &TemplateChange,
-    edit: &Edit,
-) -> Result<ChangeOutcome, StoreError> {
-    let (stored, emulation) = read(tx, change).await?;
-    edit_stored(tx, change, stored, edit, emulation).await
-}
-
 /// Locks the account and reads the template, after the due steps of its script. Also returns how an
 /// emulator account decides on a change.
 async fn read(
@@ -134,13 +128,14 @@ pub(crate) async fn edit_stored(
         Ok(planned) => planned,
         Err(refusal) => return Ok(refusal),
     };
-    if planned.changes_category() {
+    if planned.planned.previous_category().is_some() {
         let siblings = siblings(tx, change).await?;
         if let Some(refusal) = planned.category_refusal(siblings) {
             return Ok(refusal);
         }
     }
-    let is_limited = planned.is_counted() && tx.account(change.account)?.limits.is_some();
+    let is_approved = planned.planned.before.state.status() == Status::Approved;
+    let is_limited = is_approved && tx.account(change.account)?.limits.is_some();
     let quota_at = Emulation::quota_time(emulation, change.at);
     if is_limited && let Some(limit) = limits::reached_by_edit(tx, change, quota_at).await? {
         return Ok(ChangeOutcome::Limited(limit));
@@ -165,9 +160,9 @@ async fn siblings(tx: &mut Tx<'_>, change: &TemplateChange) -> Result<Siblings, 
     );
     let values = values![change.id, change.account];
     let found = tx.query_one(&statement, &values, |row| {
-        Ok(Siblings::new(row.value("has_group")?, row.value("has_others")?))
+        Ok(Siblings { has_group: row.value("has_group")?, has_others: row.value("has_others")? })
     });
-    Ok(found.await?.unwrap_or(Siblings::NoGroup))
+    Ok(found.await?.unwrap_or_default())
 }
 
 /// Queues what a change submits to a provider.

@@ -7,7 +7,7 @@ mod tests;
 use std::{borrow::Cow, collections::HashSet};
 
 use galley_domain::template::{
-    Review, Status,
+    Review,
     edit::Edit,
     lifecycle::{EventType, InvalidTransition, Trigger},
 };
@@ -61,25 +61,12 @@ pub(crate) fn plan(
 const DECISIONS: [Trigger; 2] = [Trigger::Approve, Trigger::Reject];
 
 /// The other languages of a template's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Siblings {
-    /// The template has no translation group: its name has only one language.
-    NoGroup,
-    /// The template is the only one in its group.
-    Absent,
-    /// The group contains other templates.
-    Present,
-}
-
-impl Siblings {
-    /// The siblings of a template, by whether it has a group and whether others are in it.
-    pub(crate) fn new(has_group: bool, has_others: bool) -> Self {
-        match (has_group, has_others) {
-            (false, _) => Self::NoGroup,
-            (true, false) => Self::Absent,
-            (true, true) => Self::Present,
-        }
-    }
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Siblings {
+    /// Whether the template has a translation group; without one, its name has only one language.
+    pub(crate) has_group: bool,
+    /// Whether the group contains other templates.
+    pub(crate) has_others: bool,
 }
 
 /// Plans the new version of a template, or refuses it. `restored` is the stored version that the
@@ -107,29 +94,15 @@ pub(crate) fn plan_edit(
 }
 
 impl PlannedEdit<'_> {
-    /// Whether the edit changes the category. If so, the body calls
-    /// [`category_refusal`](Self::category_refusal).
-    pub(crate) fn changes_category(&self) -> bool {
-        self.planned.previous_category().is_some()
-    }
-
     /// Why the category cannot change, if it cannot: all templates of a translation group have the
     /// same category, and a live version keeps it.
     pub(crate) fn category_refusal(&self, siblings: Siblings) -> Option<ChangeOutcome> {
         let old = self.planned.previous_category()?;
-        match siblings {
-            Siblings::NoGroup => None,
-            Siblings::Present => Some(ChangeOutcome::GroupCategory(old)),
-            Siblings::Absent => {
-                let live_version = self.planned.before.state.live_version();
-                live_version.map(|_| ChangeOutcome::LiveCategory(old))
-            }
+        if siblings.has_others {
+            return Some(ChangeOutcome::GroupCategory(old));
         }
-    }
-
-    /// Whether the edit counts towards the limits of an account that has them.
-    pub(crate) fn is_counted(&self) -> bool {
-        self.planned.before.state.status() == Status::Approved
+        let is_live = self.planned.before.state.live_version().is_some();
+        (siblings.has_group && is_live).then_some(ChangeOutcome::LiveCategory(old))
     }
 }
 
@@ -166,15 +139,11 @@ impl Planned {
     ) -> FourEyes {
         if versions.first().is_some_and(|newest| authors::is_by(newest.author, person)) {
             FourEyes::Refused
-        } else if self.makes_live() {
+        } else if matches!(self.event, EventType::Approved | EventType::ReviewPassed) {
+            // It makes the version live, here or for a provider.
             authors::by_authors(versions, self.before.state.approved_version, person)
         } else {
             FourEyes::Permitted
         }
-    }
-
-    /// Whether the decision approves the version, here or for a provider.
-    fn makes_live(&self) -> bool {
-        matches!(self.event, EventType::Approved | EventType::ReviewPassed)
     }
 }

@@ -9,8 +9,7 @@ use galley_domain::{
 
 use super::decisions::plan;
 use crate::{
-    ChangeOutcome, DeleteOutcome, Initiator, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup,
+    ChangeOutcome, DeleteOutcome, Initiator, StoreError, TemplateChange, TranslationGroup,
     emulator::{self, Emulation},
     encoding::key,
     engine::{Tx, Value, values},
@@ -65,60 +64,38 @@ pub(super) async fn several(
     delete_all(tx, by, ids, found).await
 }
 
+/// Deletes each of these templates once, or refuses all of them.
 async fn delete_all(
     tx: &mut Tx<'_>,
     by: Initiator,
     ids: &[TemplateId],
     found: Vec<ReadTemplate>,
 ) -> Result<DeleteOutcome, StoreError> {
+    let Initiator { account, review, actor, trace, at } = by;
     let (found, emulation) = after_due_steps(tx, by, found).await?;
-    let damaged = found.iter().filter(|it| !it.is_intact).map(|it| it.template.id);
-    let damaged: Vec<TemplateId> = damaged.collect();
-    let stored = found.into_iter().map(|it| it.template).collect();
-    let planned = match plan_deletions(by, ids, stored, emulation) {
-        Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
-    };
-    for (change, planned) in &planned {
-        delete(tx, change, planned, !damaged.contains(&change.id), emulation).await?;
-    }
-    Ok(DeleteOutcome::Done(planned.iter().map(|(change, _)| change.id).collect()))
-}
-
-/// Plans the deletion of each of these templates once, or refuses all of them.
-pub(super) fn plan_deletions(
-    initiator: Initiator,
-    ids: &[TemplateId],
-    stored: Vec<StoredTemplate>,
-    emulation: Option<Emulation>,
-) -> Result<Vec<(TemplateChange, Planned)>, DeleteOutcome> {
-    let Initiator { account, review, actor, trace, at } = initiator;
-    let mut stored: HashMap<TemplateId, StoredTemplate> =
-        stored.into_iter().map(|template| (template.id, template)).collect();
-    let mut planned: Vec<(TemplateChange, Planned)> = Vec::with_capacity(ids.len());
-    for id in ids {
-        if planned.iter().any(|(change, _)| change.id == *id) {
+    let mut found: HashMap<TemplateId, ReadTemplate> =
+        found.into_iter().map(|it| (it.template.id, it)).collect();
+    let mut planned: Vec<(TemplateChange, Planned, bool)> = Vec::with_capacity(ids.len());
+    for &id in ids {
+        if planned.iter().any(|(change, ..)| change.id == id) {
             continue;
         }
-        let change = TemplateChange {
-            account,
-            id: *id,
-            expected: None,
-            version: None,
-            review,
-            actor,
-            trace,
-            at,
-        };
-        match plan(&change, Trigger::Delete, stored.remove(id), emulation) {
-            Ok(plan) => planned.push((change, plan)),
+        let (expected, version) = (None, None);
+        let change = TemplateChange { account, id, expected, version, review, actor, trace, at };
+        let stored = found.remove(&id);
+        let is_intact = stored.as_ref().is_some_and(|it| it.is_intact);
+        match plan(&change, Trigger::Delete, stored.map(|it| it.template), emulation) {
+            Ok(plan) => planned.push((change, plan, is_intact)),
             Err(ChangeOutcome::InvalidTransition(refusal)) => {
-                return Err(DeleteOutcome::InvalidTransition(*id, refusal));
+                return Ok(DeleteOutcome::InvalidTransition(id, refusal));
             }
-            Err(_) => return Err(DeleteOutcome::NoTemplate(*id)),
+            Err(_) => return Ok(DeleteOutcome::NoTemplate(id)),
         }
     }
-    Ok(planned)
+    for (change, planned, is_intact) in &planned {
+        delete(tx, change, planned, *is_intact, emulation).await?;
+    }
+    Ok(DeleteOutcome::Done(planned.iter().map(|(change, ..)| change.id).collect()))
 }
 
 /// Applies the due steps of the scripts of templates; returns the templates after that, and how an
