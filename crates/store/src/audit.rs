@@ -1,14 +1,30 @@
 //! The audit feed: who changed what. Entries are appended in the transaction of the change that they
 //! record ([`Tx::audit`]).
 
+use std::time::Duration;
+
 use galley_domain::id::AccountId;
 
 use crate::{
-    Actor, AuditEntry, Author, CredentialId, Store, StoreError,
-    decisions::audit::{COLUMNS, LIMIT_OFFSET, LIMITED, ROTATIONS, entry, refusal, rotation},
+    Actor, AuditEntry, Author, CredentialId, MAX_DAILY_CHANGES, Store, StoreError,
     engine::{self, Engine, Read, ReadPath, Tx, Value, values},
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
 };
+
+/// The columns that [`entry`] reads; `c` is the credential of the actor.
+const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, \
+     a.account_id, a.kind, a.subject, a.details \
+     FROM audit a LEFT JOIN credential c ON c.id = a.actor";
+
+/// The newest entries that count towards the limit of an account (the first parameter), in
+/// descending order: changes by tokens that could be repeated for ever.
+const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.created', \
+     'webhook.created', 'webhook.changed', 'webhook.secret_rotated')";
+
+/// How many entries follow the one that decides on the limit.
+const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
+
+const DAY_MS: i64 = 24 * 3_600_000;
 
 impl Store {
     /// Up to `limit` entries with higher numbers than `after`, oldest first: those of one account,
@@ -28,8 +44,9 @@ impl Store {
     }
 }
 
-/// Refuses a change by a token of an account that has made too many. Concurrent changes may exceed
-/// the limit by their number; in return, a refused one queues no write and takes no lock.
+/// Refuses a change by a token of an account that has made as many as permitted within a day. Concurrent
+/// changes may exceed the limit by their number; in return, a refused one queues no write and takes no
+/// lock.
 pub(crate) async fn ensure_may_change(
     engine: &dyn Engine,
     account: AccountId,
@@ -40,9 +57,15 @@ pub(crate) async fn ensure_may_change(
         "SELECT at FROM audit {LIMITED} AND account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2"
     );
     let values = values![account, LIMIT_OFFSET];
-    let read = Read::new(ReadPath::Point, statement, values, |row| row.value("at"));
-    let oldest: Vec<i64> = engine::fetch(engine, read).await?;
-    refusal(oldest.first().copied(), by.at)
+    let read = Read::new(ReadPath::Point, statement, values, |row| row.value::<i64>("at"));
+    let oldest = engine::fetch(engine, read).await?;
+    let end = oldest.first().map_or(i64::MIN, |oldest| oldest.saturating_add(DAY_MS));
+    match u64::try_from(end.saturating_sub(by.at.as_millisecond())) {
+        Ok(left) if left > 0 => {
+            Err(StoreError::TooManyChanges { retry_after: Duration::from_millis(left) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The old and the new credential of each rotation of an account.
@@ -50,5 +73,30 @@ pub(crate) async fn rotations(
     tx: &mut Tx<'_>,
     account: AccountId,
 ) -> Result<Vec<(CredentialId, CredentialId)>, StoreError> {
-    tx.query(ROTATIONS, &values![account], rotation).await
+    let statement = "SELECT subject, details FROM audit WHERE kind = 'credential.rotated' AND \
+                     account_id = $1";
+    tx.query(statement, &values![account], |row| {
+        let id = |text: &str| text.parse().ok().map(CredentialId);
+        let replacement = |details: &str| {
+            let details: serde_json::Value = serde_json::from_str(details).ok()?;
+            details["replacement"].as_str().and_then(id)
+        };
+        Ok((row.parsed("subject", id)?, row.parsed("details", replacement)?))
+    })
+    .await
+}
+
+/// The entry in a row.
+fn entry(row: &Row<'_>) -> Result<AuditEntry, StoreError> {
+    let actor = row.actor("actor")?;
+    Ok(AuditEntry {
+        seq: row.number("seq")?,
+        at: row.timestamp("at")?,
+        actor,
+        actor_name: row.actor_name("actor_name", actor)?,
+        account: row.optional("account_id", |id: i64| AccountId::new(u64::try_from(id).ok()?))?,
+        kind: row.value("kind")?,
+        subject: row.value("subject")?,
+        details: row.decoded("details", |text: String| serde_json::from_str(&text).ok())?,
+    })
 }

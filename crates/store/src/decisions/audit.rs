@@ -1,59 +1,15 @@
-//! The audit feed: which entry a change appends, and how an entry's row is decoded.
+//! The audit feed: which entry a change appends.
 
-use std::{fmt::Display, time::Duration};
+use std::fmt::Display;
 
 use galley_domain::id::AccountId;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
-    AccountLimits, AccountQuotas, AuditEntry, AuditKind, Credential, CredentialId,
-    MAX_DAILY_CHANGES, NewAccount, NewCredential, Quota, StoreError, Webhook,
-    encoding::origin,
-    schema_policy::Migrations,
-    stored_row::{Row, StoredRow as _},
+    AccountLimits, AccountQuotas, AuditKind, Credential, CredentialId, NewAccount, NewCredential,
+    Quota, Webhook, encoding::origin, schema_policy::Migrations,
 };
-
-/// The columns that [`entry`] reads; `c` is the credential of the actor.
-pub(crate) const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, \
-     a.account_id, a.kind, a.subject, a.details \
-     FROM audit a LEFT JOIN credential c ON c.id = a.actor";
-
-/// The newest entries that count towards the limit of an account (the first parameter), in
-/// descending order: changes by tokens that could be repeated for ever.
-pub(crate) const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.created', \
-     'webhook.created', 'webhook.changed', 'webhook.secret_rotated')";
-
-/// The rotations of an account (the first parameter), as [`rotation`] reads them.
-pub(crate) const ROTATIONS: &str = "SELECT subject, details FROM audit WHERE kind = \
-     'credential.rotated' AND account_id = $1";
-
-/// How many entries follow the one that decides on the limit.
-pub(crate) const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
-
-const DAY_MS: i64 = 24 * 3_600_000;
-
-/// Refuses a change at `at` if the account has as many as permitted since `oldest`, the time of the
-/// oldest entry that counts, and that is less than a day ago.
-pub(crate) fn refusal(oldest: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
-    let end = oldest.map_or(i64::MIN, |oldest| oldest.saturating_add(DAY_MS));
-    match u64::try_from(end.saturating_sub(at.as_millisecond())) {
-        Ok(left) if left > 0 => {
-            Err(StoreError::TooManyChanges { retry_after: Duration::from_millis(left) })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The old and the new credential of a rotation.
-pub(crate) fn rotation(row: &Row<'_>) -> Result<(CredentialId, CredentialId), StoreError> {
-    let id = |text: &str| text.parse().ok().map(CredentialId);
-    let replacement = |details: &str| {
-        let details: Value = serde_json::from_str(details).ok()?;
-        details["replacement"].as_str().and_then(id)
-    };
-    Ok((row.parsed("subject", id)?, row.parsed("details", replacement)?))
-}
 
 /// A change that the audit feed records: the entry that it appends.
 #[derive(Debug)]
@@ -156,23 +112,6 @@ fn quota(quota: Quota) -> Value {
 
 fn timestamp(at: Option<Timestamp>) -> Value {
     at.map_or(Value::Null, |at| format!("{at:.3}").into())
-}
-
-/// The entry in a row.
-pub(crate) fn entry(row: &Row<'_>) -> Result<AuditEntry, StoreError> {
-    let actor = row.actor("actor")?;
-    Ok(AuditEntry {
-        seq: row.number("seq")?,
-        at: row.timestamp("at")?,
-        actor,
-        actor_name: row.actor_name("actor_name", actor)?,
-        account: row.optional("account_id", |id: i64| AccountId::new(u64::try_from(id).ok()?))?,
-        kind: row.value("kind")?,
-        subject: row.value("subject")?,
-        details: row.decoded("details", |text: String| {
-            serde_json::from_str::<Map<String, Value>>(&text).ok()
-        })?,
-    })
 }
 
 #[cfg(test)]
