@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use self::{
     decisions::{
-        AppendPlan, Part, QuotaChange, RemovalCutoffs, StoredUpload, parts, plan_upload,
+        AppendPlan, Part, QuotaChange, RemovalCutoffs, StoredUpload, Uploaded, parts, plan_upload,
         unfinished_cutoff,
     },
     removal::{Removal, UnwantedFile, remove},
@@ -138,11 +138,11 @@ async fn begin(tx: &mut Tx<'_>, new: &NewUpload) -> Result<BeginUploadOutcome, S
     );
     let usage = tx
         .query_one(&usage, &values![new.account, unfinished_cutoff(new.at)], |row| {
-            Ok((row.number("unfinished")?, row.number("media_bytes")?))
+            let used = row.number("media_bytes")?;
+            Ok(Uploaded { unfinished: row.number("unfinished")?, used })
         })
         .await?;
-    let (unfinished, used) = usage.unwrap_or_default();
-    let quota = match plan_upload(new, unfinished, used) {
+    let quota = match plan_upload(new, usage.unwrap_or_default()) {
         Ok(quota) => quota,
         Err(refusal) => return Ok(refusal),
     };

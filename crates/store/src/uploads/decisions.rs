@@ -19,27 +19,26 @@ const MIN_CHUNK_BYTES: usize = 16 * 1_024;
 /// checked the file may still be about to commit.
 const DELETION_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many bytes of its account's quota a file uses before and after a change.
+/// How many bytes of its account's quota a file uses before and after a change; 0 if there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QuotaChange {
     pub(super) before: u64,
     pub(super) after: u64,
 }
 
-impl QuotaChange {
-    /// The change of a file from one number of bytes to another; `None` if there is no file.
-    pub(super) fn new(file_name: &str, before: Option<u64>, after: Option<u64>) -> Self {
-        let used = |bytes: Option<u64>| bytes.map_or(0, |bytes| quota_bytes(bytes, file_name));
-        Self { before: used(before), after: used(after) }
-    }
+/// What an account has uploaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Uploaded {
+    /// How many of its uploads are unfinished.
+    pub(super) unfinished: u64,
+    /// How many bytes of the quota its files use.
+    pub(super) used: u64,
 }
 
-/// Decides whether an upload may begin, and what it uses of the quota then. `unfinished` is the
-/// number of the account's unfinished uploads, and `used` how many bytes its files use.
+/// Decides whether an upload may begin, and what it uses of the quota then.
 pub(super) fn plan_upload(
     new: &NewUpload,
-    unfinished: u64,
-    used: u64,
+    Uploaded { unfinished, used }: Uploaded,
 ) -> Result<QuotaChange, BeginUploadOutcome> {
     if !(1..=MAX_UPLOAD_BYTES).contains(&new.length) {
         return Err(BeginUploadOutcome::InvalidLength);
@@ -47,11 +46,10 @@ pub(super) fn plan_upload(
     if unfinished >= u64::from(MAX_OPEN_UPLOADS) {
         return Err(BeginUploadOutcome::TooMany);
     }
-    let complete = QuotaChange::new(&new.file_name, None, Some(new.length));
-    if used.saturating_add(complete.after) > new.quota {
+    if used.saturating_add(quota_bytes(new.length, &new.file_name)) > new.quota {
         return Err(BeginUploadOutcome::QuotaExceeded(used));
     }
-    Ok(QuotaChange::new(&new.file_name, None, Some(0)))
+    Ok(QuotaChange { before: 0, after: quota_bytes(0, &new.file_name) })
 }
 
 /// The row of an upload.
@@ -144,7 +142,10 @@ impl AppendPlan {
                 AppendOutcome::Received(received)
             });
         }
-        let quota = QuotaChange::new(&upload.file_name, Some(upload.received), Some(received));
+        let quota = QuotaChange {
+            before: quota_bytes(upload.received, &upload.file_name),
+            after: quota_bytes(received, &upload.file_name),
+        };
         let used_after = used.saturating_sub(quota.before).saturating_add(quota.after);
         if used_after > part.quota && quota.after > quota.before {
             return Err(AppendOutcome::QuotaExceeded(used));

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     StoreError,
+    encoding::quota_bytes,
     engine::{self, Dialect, Engine, Read, ReadPath, Tx, Write, values},
     stored_row::StoredRow as _,
 };
@@ -67,7 +68,9 @@ pub(super) async fn remove(tx: &mut Tx<'_>, file: UnwantedFile) -> Result<Remova
         }
         None => tx.defer("DELETE FROM upload WHERE number = $1", &values![upload])?,
     }
-    update_quota(tx, account, QuotaChange::new(&name, Some(received), rest))?;
+    let before = quota_bytes(received, &name);
+    let after = rest.map_or(0, |rest| quota_bytes(rest, &name));
+    update_quota(tx, account, QuotaChange { before, after })?;
     Ok(if rest.is_some() { Removal::Partial } else { Removal::Complete })
 }
 

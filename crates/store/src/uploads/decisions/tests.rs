@@ -55,17 +55,18 @@ fn an_upload_begins_within_its_limits() {
         (UNIT + 1, 0, UNIT, Some(BeginUploadOutcome::QuotaExceeded(UNIT))),
         (1, 0, u64::MAX, Some(BeginUploadOutcome::QuotaExceeded(u64::MAX))),
     ] {
-        let begun = plan_upload(&new(length, 2 * UNIT), unfinished, used);
+        let begun = plan_upload(&new(length, 2 * UNIT), Uploaded { unfinished, used });
         assert_eq!(begun.err(), expected, "{length} {unfinished} {used}");
     }
 }
 
 #[test]
 fn a_file_uses_the_quota_from_its_first_byte_until_it_is_deleted() {
-    assert_eq!(plan_upload(&new(1, UNIT), 0, 0), Ok(QuotaChange { before: 0, after: UNIT }));
-    let grown = QuotaChange::new("name", Some(0), Some(UNIT + 1));
-    assert_eq!(grown, QuotaChange { before: UNIT + 4, after: 2 * UNIT + 4 });
-    assert_eq!(QuotaChange::new("name", Some(1), None), QuotaChange { before: UNIT + 4, after: 0 });
+    let begun = plan_upload(&new(1, UNIT), Uploaded::default());
+    assert_eq!(begun, Ok(QuotaChange { before: 0, after: UNIT }));
+    for (bytes, expected) in [(0, UNIT + 4), (1, UNIT + 4), (UNIT + 1, 2 * UNIT + 4)] {
+        assert_eq!(quota_bytes(bytes, "name"), expected);
+    }
 }
 
 #[test]
