@@ -9,7 +9,7 @@ use crate::{
     AccountLimits, Limit, MAX_CREATES_PER_HOUR, StoreError, TemplateChange,
     encoding::millis,
     engine::{Tx, values},
-    stored_row::{Row, StoredRow as _},
+    stored_row::StoredRow,
 };
 
 /// How often an account with limits may edit an APPROVED template within 24 hours.
@@ -88,18 +88,8 @@ pub(crate) async fn remaining_quota(
         tx.dialect().either(" INDEXED BY template_in_bucket", "")
     );
     let values = values![account, CREATES, max_creates, since, limits.templates];
-    let counts = |row: &Row<'_>| Ok((row.value("this_hour")?, row.value("templates")?));
-    let found = tx.query_one(&statement, &values, counts).await?;
-    Ok(found.map(|(this_hour, templates)| RemainingQuota::new(limits, this_hour, templates)))
-}
-
-/// Deletes the edit counter of a deleted template.
-pub(crate) fn delete_edit_counts(
-    tx: &mut Tx<'_>,
-    change: &TemplateChange,
-) -> Result<(), StoreError> {
-    let delete = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2";
-    tx.defer(delete, &values![change.account, change.id])
+    let found = tx.query_one(&statement, &values, |row| TemplateCounts::read(row)).await?;
+    Ok(found.map(|counts| RemainingQuota::new(limits, counts)))
 }
 
 /// The start of the hour before `at`, as it is stored, and how many creates an hour may contain.
@@ -130,6 +120,20 @@ fn reached_edits(newest_edits: &[i64], at: Timestamp) -> Option<Limit> {
     reaches(MAX_EDITS_PER_DAY, DAY).then_some(Limit::EditsPerDay)
 }
 
+/// How many templates an account has.
+#[derive(Clone, Copy)]
+pub(crate) struct TemplateCounts {
+    /// Those that it created in the last hour.
+    this_hour: i64,
+    templates: i64,
+}
+
+impl TemplateCounts {
+    pub(crate) fn read(row: &impl StoredRow) -> Result<Self, StoreError> {
+        Ok(Self { this_hour: row.value("this_hour")?, templates: row.value("templates")? })
+    }
+}
+
 /// How many templates an account may still create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RemainingQuota {
@@ -138,12 +142,10 @@ pub(crate) struct RemainingQuota {
 }
 
 impl RemainingQuota {
-    /// The quota of an account with `templates` templates, `this_hour` of them created in the last
-    /// hour.
-    pub(crate) fn new(limits: AccountLimits, this_hour: i64, templates: i64) -> Self {
+    pub(crate) fn new(limits: AccountLimits, counts: TemplateCounts) -> Self {
         Self {
-            this_hour: sql_count(MAX_CREATES_PER_HOUR) - this_hour,
-            templates: i64::from(limits.templates) - templates,
+            this_hour: sql_count(MAX_CREATES_PER_HOUR) - counts.this_hour,
+            templates: i64::from(limits.templates) - counts.templates,
         }
     }
 
@@ -173,6 +175,10 @@ mod tests {
 
     const HOUR_MILLIS: i64 = 3_600_000;
 
+    fn quota(counts: TemplateCounts) -> RemainingQuota {
+        RemainingQuota::new(AccountLimits { templates: 250 }, counts)
+    }
+
     fn hours(hours: i64) -> i64 {
         hours * HOUR_MILLIS
     }
@@ -183,14 +189,14 @@ mod tests {
 
     #[test]
     fn both_limits_reached_reports_the_one_that_frees_up_sooner() {
-        let limits = AccountLimits { templates: 250 };
-        assert_eq!(RemainingQuota::new(limits, 100, 250).take(), Some(Limit::CreationsPerHour));
-        assert_eq!(RemainingQuota::new(limits, 99, 250).take(), Some(Limit::Templates));
+        let taken = |this_hour| quota(TemplateCounts { this_hour, templates: 250 }).take();
+        assert_eq!(taken(100), Some(Limit::CreationsPerHour));
+        assert_eq!(taken(99), Some(Limit::Templates));
     }
 
     #[test]
     fn each_create_of_a_batch_uses_up_the_quota() {
-        let mut quota = RemainingQuota::new(AccountLimits { templates: 250 }, 0, 248);
+        let mut quota = quota(TemplateCounts { this_hour: 0, templates: 248 });
         let taken: Vec<_> = (0..3).map(|_| quota.take()).collect();
         assert_eq!(taken, [None, None, Some(Limit::Templates)]);
     }

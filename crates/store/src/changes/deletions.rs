@@ -13,7 +13,7 @@ use crate::{
     emulator::{self, Emulation},
     encoding::key,
     engine::{Tx, Value, values},
-    events, limits,
+    events,
     template_rows::{Planned, update_checksum},
     templates::{self, ReadTemplate},
     upstream,
@@ -175,6 +175,7 @@ async fn delete(
         let version = planned.next.version;
         upstream::queue_deletion(tx, change.account, change.id, version, change.at).await?;
     }
-    limits::delete_edit_counts(tx, change)?;
+    let uncount = "DELETE FROM rate_counter WHERE account_id = $1 AND template_id = $2";
+    tx.defer(uncount, &values![change.account, change.id])?;
     emulator::finish_deletion(tx, change, &planned.before, emulation).await
 }

@@ -12,7 +12,7 @@ use crate::{
     creates::KeyOwner,
     encoding::{idempotency_cutoff, key},
     engine::AccountState,
-    limits::{RemainingQuota, last_hour},
+    limits::{RemainingQuota, TemplateCounts, last_hour},
     postgres::{
         create_queue::PendingCreate,
         errors,
@@ -123,8 +123,7 @@ pub(super) async fn begin(
         if let Some(account) = accounts.get_mut(&row.account_id("id")?)
             && let Some(limits) = row.account_limits()?
         {
-            let (creates, templates) = (row.value("this_hour")?, row.value("templates")?);
-            account.quota = Some(RemainingQuota::new(limits, creates, templates));
+            account.quota = Some(RemainingQuota::new(limits, TemplateCounts::read(row)?));
         }
     }
     Ok((accounts, existing, copy?))
