@@ -5,7 +5,7 @@ mod append;
 use galley_domain::{id::AccountId, template::lifecycle::EventType};
 
 pub(crate) use self::append::{
-    NewEvent, append, append_of_service, append_upstream, created_event,
+    NewEvent, ServiceEvent, append, append_of_service, append_upstream, created_event,
 };
 use crate::{
     Event, EventNotifier, EventSubject, Feed, ReadKind, Store, StoreError, TraceContext,

@@ -16,7 +16,7 @@ use crate::{
     decisions::audit::AuditedChange,
     encoding::later,
     engine::{AnnouncedRead, Tx, values},
-    events,
+    events::{self, ServiceEvent},
     stored_row::{Row, StoredRow as _},
     webhooks::{select, webhook},
 };
@@ -113,9 +113,15 @@ async fn disable(
     let update = "UPDATE webhook SET disabled_at = $2, disabled_because = $3, \
                   resting_until = NULL WHERE id = $1";
     tx.defer(update, &values![webhook.id, at, reason.as_str()])?;
-    let (kind, url) = (EventType::WebhookDisabled, &webhook.url);
-    let id = Some(webhook.id);
-    events::append_of_service(tx, webhook.account, id, kind, reason.as_str(), url, at)?;
+    let event = ServiceEvent {
+        account: webhook.account,
+        webhook: Some(webhook.id),
+        kind: EventType::WebhookDisabled,
+        reason: reason.as_str(),
+        url: &webhook.url,
+        at,
+    };
+    events::append_of_service(tx, event)?;
     let after = Webhook { disabled: Some((at, reason)), ..webhook.clone() };
     let changed = AuditedChange::of_webhook(AuditKind::WebhookChanged, &after);
     tx.audit(webhook.account, changed, Author::service(at))

@@ -103,19 +103,25 @@ pub(crate) fn append_upstream(
     reason: &str,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    append_of_service(tx, connection.account, None, kind, reason, &connection.base_url, at)
+    let (account, url) = (connection.account, &*connection.base_url);
+    append_of_service(tx, ServiceEvent { account, webhook: None, kind, reason, url, at })
 }
 
-/// Appends an event that the service causes, about an endpoint or the provider of a locked account. It
-/// shows only the [`origin`] of the URL.
+/// An event that the service causes, about an endpoint or the provider of a locked account.
+pub(crate) struct ServiceEvent<'e> {
+    pub(crate) account: AccountId,
+    pub(crate) webhook: Option<WebhookId>,
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'e str,
+    /// The event shows only its [`origin`].
+    pub(crate) url: &'e str,
+    pub(crate) at: Timestamp,
+}
+
+/// Appends an event that the service causes.
 pub(crate) fn append_of_service(
     tx: &mut Tx<'_>,
-    account: AccountId,
-    webhook: Option<WebhookId>,
-    kind: EventType,
-    reason: &str,
-    url: &str,
-    at: Timestamp,
+    ServiceEvent { account, webhook, kind, reason, url, at }: ServiceEvent<'_>,
 ) -> Result<(), StoreError> {
     let seq = tx.account(account)?.next_event();
     let values = values![
