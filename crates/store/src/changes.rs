@@ -15,8 +15,7 @@ use galley_domain::{
 
 use self::decisions::{FourEyes, Siblings, VersionAuthor, plan, plan_edit, tokens_of_person};
 use crate::{
-    ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, StoredTemplate, TemplateChange,
-    TranslationGroup, audit,
+    ChangeOutcome, Store, StoreError, StoredTemplate, TemplateChange, audit,
     emulator::{self, Emulation},
     encoding::actor_key,
     engine::{Tx, values},
@@ -54,40 +53,6 @@ impl Store {
         let reviewed = (change, trigger, reason);
         self.write("review_template", reviewed, |(change, trigger, reason), tx| {
             Box::pin(review(tx, change, *trigger, reason.as_deref()))
-        })
-        .await
-    }
-
-    /// Deletes a template and returns it. Its name is free again immediately; its events stay.
-    pub async fn delete_template(
-        &self,
-        change: TemplateChange,
-    ) -> Result<ChangeOutcome, StoreError> {
-        self.write("delete_template", change, |change, tx| Box::pin(deletions::one(tx, change)))
-            .await
-    }
-
-    /// Deletes all languages of a name, each with its event; none if one cannot be deleted.
-    pub async fn delete_translations(
-        &self,
-        by: Initiator,
-        name: &str,
-    ) -> Result<DeleteOutcome, StoreError> {
-        let group = TranslationGroup::of(by.account, name);
-        self.write("delete_translations", (by, group), |&(by, group), tx| {
-            Box::pin(deletions::group(tx, by, group))
-        })
-        .await
-    }
-
-    /// Deletes these templates, each with its event; none if one is unknown or cannot be deleted.
-    pub async fn delete_templates(
-        &self,
-        by: Initiator,
-        ids: Vec<TemplateId>,
-    ) -> Result<DeleteOutcome, StoreError> {
-        self.write("delete_templates", (by, ids), |(by, ids), tx| {
-            Box::pin(deletions::several(tx, *by, ids))
         })
         .await
     }

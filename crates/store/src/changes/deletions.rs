@@ -9,7 +9,7 @@ use galley_domain::{
 
 use super::decisions::plan;
 use crate::{
-    ChangeOutcome, DeleteOutcome, Initiator, StoreError, TemplateChange, TranslationGroup,
+    ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, TemplateChange, TranslationGroup,
     emulator::{self, Emulation},
     encoding::key,
     engine::{Tx, Value, values},
@@ -19,49 +19,67 @@ use crate::{
     upstream,
 };
 
-/// Deletes a template: clears its unique key, which frees the name. The row stays as history.
-pub(super) async fn one(
-    tx: &mut Tx<'_>,
-    change: &TemplateChange,
-) -> Result<ChangeOutcome, StoreError> {
-    let TemplateChange { account, id, review, actor, trace, at, .. } = *change;
-    let found = lock_and_select(tx, account, &[id]).await?;
-    let by = Initiator { account, review, actor, trace, at };
-    let (found, emulation) = after_due_steps(tx, by, found).await?;
-    let is_intact = found.iter().all(|it| it.is_intact);
-    let stored = found.into_iter().map(|it| it.template).next();
-    let planned = match plan(change, Trigger::Delete, stored, emulation) {
-        Ok(planned) => planned,
-        Err(refusal) => return Ok(refusal),
-    };
-    delete(tx, change, &planned, is_intact, emulation).await?;
-    Ok(ChangeOutcome::done(Some(planned.before)))
-}
-
-/// Deletes all templates of a group.
-pub(super) async fn group(
-    tx: &mut Tx<'_>,
-    by: Initiator,
-    group: TranslationGroup,
-) -> Result<DeleteOutcome, StoreError> {
-    if !tx.lock(by.account).await? {
-        return Ok(DeleteOutcome::Done(Vec::new()));
+impl Store {
+    /// Deletes a template and returns it. Its name is free again immediately; its events stay.
+    pub async fn delete_template(
+        &self,
+        change: TemplateChange,
+    ) -> Result<ChangeOutcome, StoreError> {
+        self.write("delete_template", change, |change, tx| {
+            let TemplateChange { account, id, review, actor, trace, at, .. } = *change;
+            Box::pin(async move {
+                let found = lock_and_select(tx, account, &[id]).await?;
+                let by = Initiator { account, review, actor, trace, at };
+                let (found, emulation) = after_due_steps(tx, by, found).await?;
+                let is_intact = found.iter().all(|it| it.is_intact);
+                let stored = found.into_iter().map(|it| it.template).next();
+                let planned = match plan(change, Trigger::Delete, stored, emulation) {
+                    Ok(planned) => planned,
+                    Err(refusal) => return Ok(refusal),
+                };
+                delete(tx, change, &planned, is_intact, emulation).await?;
+                Ok(ChangeOutcome::done(Some(planned.before)))
+            })
+        })
+        .await
     }
-    let index = tx.dialect().either(" INDEXED BY template_of_translation_group", "");
-    let selection = format!("{index} WHERE translation_group = $2");
-    let found = select(tx, by.account, &selection, group.0.into()).await?;
-    let ids: Vec<TemplateId> = found.iter().map(|it| it.template.id).collect();
-    delete_all(tx, by, &ids, found).await
-}
 
-/// Deletes all of these templates, or none.
-pub(super) async fn several(
-    tx: &mut Tx<'_>,
-    by: Initiator,
-    ids: &[TemplateId],
-) -> Result<DeleteOutcome, StoreError> {
-    let found = lock_and_select(tx, by.account, ids).await?;
-    delete_all(tx, by, ids, found).await
+    /// Deletes all languages of a name, each with its event; none if one cannot be deleted.
+    pub async fn delete_translations(
+        &self,
+        by: Initiator,
+        name: &str,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let group = TranslationGroup::of(by.account, name);
+        self.write("delete_translations", (by, group), |&(by, group), tx| {
+            Box::pin(async move {
+                if !tx.lock(by.account).await? {
+                    return Ok(DeleteOutcome::Done(Vec::new()));
+                }
+                let index = tx.dialect().either(" INDEXED BY template_of_translation_group", "");
+                let selection = format!("{index} WHERE translation_group = $2");
+                let found = select(tx, by.account, &selection, group.0.into()).await?;
+                let ids: Vec<TemplateId> = found.iter().map(|it| it.template.id).collect();
+                delete_all(tx, by, &ids, found).await
+            })
+        })
+        .await
+    }
+
+    /// Deletes these templates, each with its event; none if one is unknown or cannot be deleted.
+    pub async fn delete_templates(
+        &self,
+        by: Initiator,
+        ids: Vec<TemplateId>,
+    ) -> Result<DeleteOutcome, StoreError> {
+        self.write("delete_templates", (by, ids), |(by, ids), tx| {
+            Box::pin(async move {
+                let found = lock_and_select(tx, by.account, ids).await?;
+                delete_all(tx, *by, ids, found).await
+            })
+        })
+        .await
+    }
 }
 
 /// Deletes each of these templates once, or refuses all of them.
@@ -153,6 +171,7 @@ async fn select(
     tx.query(&statement, &[account.into(), value], |row| templates::read(row)).await
 }
 
+/// Clears the unique key of a template, which frees its name. The row stays as history.
 async fn delete(
     tx: &mut Tx<'_>,
     change: &TemplateChange,
