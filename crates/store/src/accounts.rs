@@ -350,6 +350,9 @@ pub(crate) fn storable(limits: Option<AccountLimits>) -> Option<AccountLimits> {
 
 /// The account in a row.
 pub(crate) fn account(row: &Row<'_>) -> Result<Account, StoreError> {
+    let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
+    let is_counted = row.value::<Option<i64>>("counting")?.is_none();
+    let template_bytes: i64 = row.value("template_bytes")?;
     Ok(Account {
         id: row.account_id("id")?,
         name: row.value("name")?,
@@ -364,25 +367,14 @@ pub(crate) fn account(row: &Row<'_>) -> Result<Account, StoreError> {
         created_at: row.timestamp("created_at")?,
         disabled_at: row.optional_timestamp("disabled_at")?,
         limits: row.account_limits()?,
-        quotas: quotas(row)?,
-        usage: usage(row)?,
-    })
-}
-
-fn usage(row: &Row<'_>) -> Result<AccountUsage, StoreError> {
-    let is_counted = row.value::<Option<i64>>("counting")?.is_none();
-    let template_bytes: i64 = row.value("template_bytes")?;
-    Ok(AccountUsage {
-        template_bytes: is_counted.then(|| u64::try_from(template_bytes).unwrap_or(0)),
-        media_bytes: row.number("media_bytes")?,
-    })
-}
-
-fn quotas(row: &Row<'_>) -> Result<AccountQuotas, StoreError> {
-    let max = |column| row.optional(column, |max: i64| u64::try_from(max).ok());
-    Ok(AccountQuotas {
-        requests_per_second: max("requests_per_second")?,
-        stored_bytes: quota(max("stored_bytes_limit")?),
-        phone_numbers: quota(max("phone_limit")?),
+        quotas: AccountQuotas {
+            requests_per_second: max("requests_per_second")?,
+            stored_bytes: quota(max("stored_bytes_limit")?),
+            phone_numbers: quota(max("phone_limit")?),
+        },
+        usage: AccountUsage {
+            template_bytes: is_counted.then(|| u64::try_from(template_bytes).unwrap_or(0)),
+            media_bytes: row.number("media_bytes")?,
+        },
     })
 }

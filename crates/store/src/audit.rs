@@ -11,21 +11,6 @@ use crate::{
     stored_row::{Row, StoredRow as _},
 };
 
-/// The columns that [`entry`] reads; `c` is the credential of the actor.
-const COLUMNS: &str = "a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, \
-     a.account_id, a.kind, a.subject, a.details \
-     FROM audit a LEFT JOIN credential c ON c.id = a.actor";
-
-/// The newest entries that count towards the limit of an account (the first parameter), in
-/// descending order: changes by tokens that could be repeated for ever.
-const LIMITED: &str = "WHERE actor > 0 AND kind IN ('credential.created', \
-     'webhook.created', 'webhook.changed', 'webhook.secret_rotated')";
-
-/// How many entries follow the one that decides on the limit.
-const LIMIT_OFFSET: i64 = MAX_DAILY_CHANGES as i64 - 1;
-
-const DAY_MS: i64 = 24 * 3_600_000;
-
 impl Store {
     /// Up to `limit` entries with higher numbers than `after`, oldest first: those of one account,
     /// or all of them. A reader that continues with the last number misses no entry.
@@ -36,8 +21,11 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
         let filter = if account.is_some() { "a.account_id = $3" } else { "true" };
-        let statement =
-            format!("SELECT {COLUMNS} WHERE a.seq > $1 AND {filter} ORDER BY a.seq LIMIT $2");
+        let statement = format!(
+            "SELECT a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, a.account_id, a.kind, \
+             a.subject, a.details FROM audit a LEFT JOIN credential c ON c.id = a.actor \
+             WHERE a.seq > $1 AND {filter} ORDER BY a.seq LIMIT $2"
+        );
         let values = [Value::bound(after), Value::size(limit)];
         let values = values.into_iter().chain(account.map(Value::from));
         self.read("audit_entries", ReadPath::Point, statement, values, entry).await
@@ -53,13 +41,14 @@ pub(crate) async fn ensure_may_change(
     by: Author,
 ) -> Result<(), StoreError> {
     let Actor::Token(_) = by.actor else { return Ok(()) };
-    let statement = format!(
-        "SELECT at FROM audit {LIMITED} AND account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2"
-    );
-    let values = values![account, LIMIT_OFFSET];
+    // Changes by tokens that could be repeated for ever; the oldest one of those that are permitted.
+    let statement = "SELECT at FROM audit WHERE actor > 0 AND kind IN ('credential.created', \
+                     'webhook.created', 'webhook.changed', 'webhook.secret_rotated') AND \
+                     account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2";
+    let values = values![account, MAX_DAILY_CHANGES - 1];
     let read = Read::new(ReadPath::Point, statement, values, |row| row.value::<i64>("at"));
     let oldest = engine::fetch(engine, read).await?;
-    let end = oldest.first().map_or(i64::MIN, |oldest| oldest.saturating_add(DAY_MS));
+    let end = oldest.first().map_or(i64::MIN, |oldest| oldest.saturating_add(24 * 3_600_000));
     match u64::try_from(end.saturating_sub(by.at.as_millisecond())) {
         Ok(left) if left > 0 => {
             Err(StoreError::TooManyChanges { retry_after: Duration::from_millis(left) })

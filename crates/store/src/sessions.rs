@@ -27,7 +27,8 @@ impl Store {
                 tx.exists(&token, &values![credential]).await?;
                 let surplus = "SELECT hash FROM console_session WHERE credential_id = $1 \
                                ORDER BY created_at DESC LIMIT 9223372036854775807 OFFSET $2";
-                delete_sessions(tx, surplus, &values![credential, KEPT_SESSIONS]).await?;
+                delete_sessions(tx, surplus, &values![credential, MAX_SESSIONS_PER_TOKEN - 1])
+                    .await?;
                 insert(tx, new)
             })
         })
@@ -40,7 +41,9 @@ impl Store {
         hash: SecretHash,
         at: Timestamp,
     ) -> Result<Option<Session>, StoreError> {
-        let statement = format!("SELECT {COLUMNS} WHERE s.hash = $1");
+        let statement = "SELECT s.credential_id, c.hash AS token_hash, s.created_at, s.last_seen_at, \
+                         s.expires_at FROM console_session s \
+                         JOIN credential c ON c.id = s.credential_id WHERE s.hash = $1";
         let found =
             self.read_one("session", ReadPath::Point, statement, values![hash], session).await?;
         Ok(found.filter(|session| session.is_active(at)))
@@ -123,14 +126,6 @@ impl Store {
         .await
     }
 }
-
-/// The columns that [`session`] reads: those of the session and the hash of its token.
-const COLUMNS: &str = "s.credential_id, c.hash AS token_hash, s.created_at, \
-     s.last_seen_at, s.expires_at FROM console_session s \
-     JOIN credential c ON c.id = s.credential_id";
-
-/// How many sessions of a token stay when another one starts.
-const KEPT_SESSIONS: i64 = MAX_SESSIONS_PER_TOKEN as i64 - 1;
 
 /// Sessions that were last used at or before this time have expired, even if a later use is not
 /// recorded yet.

@@ -207,15 +207,6 @@ fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM credential WHERE {condition}")
 }
 
-/// How long a revoked or expired token counts towards the maximum after its creation, in
-/// milliseconds: otherwise a client could fill the store by creating and revoking tokens.
-const ISSUED_TOKEN_COUNTS_MS: i64 = 3_600_000;
-
-/// Tokens that were created after this time count towards the maximum even if they are not active.
-fn issued_since(at: Timestamp) -> i64 {
-    at.as_millisecond().saturating_sub(ISSUED_TOKEN_COUNTS_MS)
-}
-
 /// An account that gets a token.
 struct TokenOwner {
     account: Account,
@@ -239,7 +230,10 @@ fn token_owner(row: &Row<'_>) -> Result<TokenOwner, StoreError> {
 }
 
 fn owner_values(account: AccountId, at: Timestamp) -> [Value<'static>; 4] {
-    values![account, TOKEN, at, issued_since(at)]
+    // A revoked or expired token counts for an hour after its creation: otherwise a client could fill the
+    // store by creating and revoking tokens.
+    let issued_since = millis(at).saturating_sub(3_600_000);
+    values![account, TOKEN, at, issued_since]
 }
 
 async fn by_id(tx: &mut Tx<'_>, id: CredentialId) -> Result<Option<Credential>, StoreError> {

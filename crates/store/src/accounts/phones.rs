@@ -89,7 +89,8 @@ impl Store {
 
     /// The phone numbers of an account.
     pub async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
-        self.read("phones", ReadPath::Point, OF_ACCOUNT, values![account], phone).await
+        let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
+        self.read("phones", ReadPath::Point, statement, values![account], phone).await
     }
 
     /// The account that owns a phone number.
@@ -102,8 +103,6 @@ impl Store {
 fn text(phone: &str) -> Value<'_> {
     Value::Text(without_nul(phone))
 }
-
-const OF_ACCOUNT: &str = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
 
 fn phone(row: &Row<'_>) -> Result<String, StoreError> {
     row.value("id")
