@@ -4,7 +4,6 @@
 
 mod attempts;
 mod decisions;
-mod endpoint_health;
 mod leases;
 mod replays;
 
