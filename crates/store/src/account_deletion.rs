@@ -4,7 +4,7 @@ use galley_domain::id::AccountId;
 use serde_json::json;
 
 use crate::{
-    AuditKind, Author, DeleteAccountOutcome, Store, StoreError, accounts,
+    AuditKind, Author, DeleteAccountOutcome, Store, StoreError, StoreFuture, accounts,
     decisions::audit::AuditedChange,
     emulator,
     engine::{Tx, values},
@@ -15,15 +15,14 @@ impl Store {
     /// Deletes a disabled account that has no templates: revokes its credentials, deletes its
     /// endpoints, and frees its phone numbers and its name. Its media samples count as unused. Its
     /// events, and the versions of its deleted templates, expire like those of other accounts.
-    pub async fn delete_account(
+    pub fn delete_account(
         &self,
         id: AccountId,
         by: Author,
-    ) -> Result<DeleteAccountOutcome, StoreError> {
+    ) -> StoreFuture<'_, DeleteAccountOutcome> {
         self.write_for_operator("delete_account", (id, by), |&(id, by), tx| {
             Box::pin(delete(tx, id, by))
         })
-        .await
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) use self::{
 use crate::{
     Account, AccountLimits, AccountQuotas, AccountUsage, AddCredentialOutcome, AuditKind, Author,
     CreateAccountOutcome, NewAccount, RenameAccountOutcome, SetReviewOutcome, Store, StoreError,
+    StoreFuture,
     decisions::audit::{AuditedChange, limits_shown, quotas_shown},
     emulator,
     encoding::{quota, stored_quota},
@@ -31,37 +32,34 @@ use crate::{
 
 impl Store {
     /// Creates an account with its phone numbers and first credentials.
-    pub async fn create_account(
-        &self,
-        new: NewAccount,
-    ) -> Result<CreateAccountOutcome, StoreError> {
-        self.write("create_account", new, |new, tx| Box::pin(create(tx, new))).await
+    pub fn create_account(&self, new: NewAccount) -> StoreFuture<'_, CreateAccountOutcome> {
+        self.write("create_account", new, |new, tx| Box::pin(create(tx, new)))
     }
 
     /// All accounts, oldest first.
-    pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    pub fn accounts(&self) -> StoreFuture<'_, Vec<Account>> {
         let statement = select("deleted_at IS NULL ORDER BY id");
-        self.read("accounts", ReadPath::Background, statement, [], account).await
+        self.read("accounts", ReadPath::Background, statement, [], account)
     }
 
     /// Whether the store has or had an account, even if all of them are deleted.
-    pub async fn has_had_accounts(&self) -> Result<bool, StoreError> {
+    pub fn has_had_accounts(&self) -> StoreFuture<'_, bool> {
         let statement = "SELECT 1 FROM account LIMIT 1";
-        self.exists("has_had_accounts", ReadPath::Point, statement, []).await
+        self.exists("has_had_accounts", ReadPath::Point, statement, [])
     }
 
     /// One account.
-    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        self.read_one("account", ReadPath::Point, select(ONE), values![id], account).await
+    pub fn account(&self, id: AccountId) -> StoreFuture<'_, Option<Account>> {
+        self.read_one("account", ReadPath::Point, select(ONE), values![id], account)
     }
 
     /// Gives an account another name.
-    pub async fn rename_account(
+    pub fn rename_account(
         &self,
         id: AccountId,
         name: String,
         by: Author,
-    ) -> Result<RenameAccountOutcome, StoreError> {
+    ) -> StoreFuture<'_, RenameAccountOutcome> {
         self.write_for_operator("rename_account", (id, name, by), |(id, name, by), tx| {
             let (id, by) = (*id, *by);
             Box::pin(async move {
@@ -87,16 +85,15 @@ impl Store {
                 Ok(RenameAccountOutcome::Renamed)
             })
         })
-        .await
     }
 
     /// Sets how new versions of an account's templates are approved. Pending versions stay pending.
-    pub async fn set_account_review(
+    pub fn set_account_review(
         &self,
         id: AccountId,
         review: Review,
         by: Author,
-    ) -> Result<SetReviewOutcome, StoreError> {
+    ) -> StoreFuture<'_, SetReviewOutcome> {
         self.write_for_operator("set_account_review", (id, review, by), |&(id, review, by), tx| {
             Box::pin(async move {
                 tx.lock_credentials().await?;
@@ -114,59 +111,58 @@ impl Store {
                 Ok(SetReviewOutcome::Set)
             })
         })
-        .await
     }
 
     /// Sets whether another token than the one that created a version has to decide on it; `false`
     /// if the account does not exist. While it is set, tokens do not create tokens.
-    pub async fn set_account_four_eyes(
+    pub fn set_account_four_eyes(
         &self,
         id: AccountId,
         is_on: bool,
         by: Author,
-    ) -> Result<bool, StoreError> {
-        self.set("set_account_four_eyes", id, Setting::FourEyes(is_on), by).await
+    ) -> StoreFuture<'_, bool> {
+        self.set("set_account_four_eyes", id, Setting::FourEyes(is_on), by)
     }
 
     /// Disables or enables an account; `false` if it does not exist.
-    pub async fn set_account_disabled(
+    pub fn set_account_disabled(
         &self,
         id: AccountId,
         is_disabled: bool,
         by: Author,
-    ) -> Result<bool, StoreError> {
-        self.set("set_account_disabled", id, Setting::Disabled(is_disabled), by).await
+    ) -> StoreFuture<'_, bool> {
+        self.set("set_account_disabled", id, Setting::Disabled(is_disabled), by)
     }
 
     /// Sets or removes the limits of an account; `false` if it does not exist. Rate limits count
     /// from this call on; the template limit counts all templates.
-    pub async fn set_account_limits(
+    pub fn set_account_limits(
         &self,
         id: AccountId,
         limits: Option<AccountLimits>,
         by: Author,
-    ) -> Result<bool, StoreError> {
-        self.set("set_account_limits", id, Setting::Limits(limits), by).await
+    ) -> StoreFuture<'_, bool> {
+        self.set("set_account_limits", id, Setting::Limits(limits), by)
     }
 
     /// Sets the quotas of an account; `false` if it does not exist.
-    pub async fn set_account_quotas(
+    pub fn set_account_quotas(
         &self,
         id: AccountId,
         quotas: AccountQuotas,
         by: Author,
-    ) -> Result<bool, StoreError> {
-        self.set("set_account_quotas", id, Setting::Quotas(quotas), by).await
+    ) -> StoreFuture<'_, bool> {
+        self.set("set_account_quotas", id, Setting::Quotas(quotas), by)
     }
 
     /// Sets one setting; `false` if the account does not exist.
-    async fn set(
+    fn set(
         &self,
         method: &'static str,
         id: AccountId,
         setting: Setting,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         self.write_for_operator(method, (id, setting, by), |&(id, setting, by), tx| {
             Box::pin(async move {
                 tx.lock_credentials().await?;
@@ -175,7 +171,6 @@ impl Store {
                 Ok(true)
             })
         })
-        .await
     }
 }
 

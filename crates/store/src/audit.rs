@@ -6,7 +6,7 @@ use std::time::Duration;
 use galley_domain::id::AccountId;
 
 use crate::{
-    Actor, AuditEntry, Author, CredentialId, MAX_DAILY_CHANGES, Store, StoreError,
+    Actor, AuditEntry, Author, CredentialId, MAX_DAILY_CHANGES, Store, StoreError, StoreFuture,
     engine::{self, Engine, Read, ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
 };
@@ -14,21 +14,23 @@ use crate::{
 impl Store {
     /// Up to `limit` entries with higher numbers than `after`, oldest first: those of one account,
     /// or all of them. A reader that continues with the last number misses no entry.
-    pub async fn audit_entries(
+    pub fn audit_entries(
         &self,
         account: Option<AccountId>,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        let filter = if account.is_some() { "a.account_id = $3" } else { "true" };
-        let statement = format!(
-            "SELECT a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, a.account_id, a.kind, \
+    ) -> StoreFuture<'_, Vec<AuditEntry>> {
+        Box::pin(async move {
+            let filter = if account.is_some() { "a.account_id = $3" } else { "true" };
+            let statement = format!(
+                "SELECT a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, a.account_id, a.kind, \
              a.subject, a.details FROM audit a LEFT JOIN credential c ON c.id = a.actor \
              WHERE a.seq > $1 AND {filter} ORDER BY a.seq LIMIT $2"
-        );
-        let values = [Value::bound(after), Value::size(limit)];
-        let values = values.into_iter().chain(account.map(Value::from));
-        self.read("audit_entries", ReadPath::Point, statement, values, entry).await
+            );
+            let values = [Value::bound(after), Value::size(limit)];
+            let values = values.into_iter().chain(account.map(Value::from));
+            self.read("audit_entries", ReadPath::Point, statement, values, entry).await
+        })
     }
 }
 

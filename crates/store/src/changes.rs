@@ -15,7 +15,7 @@ use galley_domain::{
 
 use self::decisions::{FourEyes, Siblings, VersionAuthor, plan, plan_edit, tokens_of_person};
 use crate::{
-    ChangeOutcome, Store, StoreError, StoredTemplate, TemplateChange, audit,
+    ChangeOutcome, Store, StoreError, StoreFuture, StoredTemplate, TemplateChange, audit,
     emulator::{self, Emulation},
     encoding::actor_key,
     engine::{Tx, values},
@@ -29,32 +29,30 @@ use crate::{
 impl Store {
     /// Creates a new version of a template, with a `template.edited` event and, if the category
     /// changes, a `template.category_changed` event.
-    pub async fn edit_template(
+    pub fn edit_template(
         &self,
         change: TemplateChange,
         edit: Edit,
-    ) -> Result<ChangeOutcome, StoreError> {
+    ) -> StoreFuture<'_, ChangeOutcome> {
         self.write("edit_template", (change, edit), |(change, edit), tx| {
             Box::pin(async move {
                 let (stored, emulation) = read(tx, change).await?;
                 edit_stored(tx, change, stored, edit, emulation).await
             })
         })
-        .await
     }
 
     /// Applies a lifecycle transition to a template, with the transition's event.
-    pub async fn review_template(
+    pub fn review_template(
         &self,
         change: TemplateChange,
         trigger: Trigger,
         reason: Option<String>,
-    ) -> Result<ChangeOutcome, StoreError> {
+    ) -> StoreFuture<'_, ChangeOutcome> {
         let reviewed = (change, trigger, reason);
         self.write("review_template", reviewed, |(change, trigger, reason), tx| {
             Box::pin(review(tx, change, *trigger, reason.as_deref()))
         })
-        .await
     }
 }
 

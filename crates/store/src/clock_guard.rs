@@ -14,7 +14,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Store, StoreError,
+    Store, StoreError, StoreFuture,
     encoding::millis,
     engine::{ReadPath, Tx, values},
     stored_row::{Row, StoredRow as _},
@@ -150,36 +150,43 @@ fn distance(one: Timestamp, other: Timestamp) -> SignedDuration {
 impl Store {
     /// Records the present time. Returns whether rows may be deleted by age. Call it before each
     /// deletion.
-    pub async fn observe_clock(&self, now: Timestamp) -> Result<ClockStatus, StoreError> {
-        let stored = self.read("find_clock", ReadPath::Point, SELECT, [], observed_time).await?;
-        match ClockGuard::observe(ClockGuard::from_rows(stored).as_ref(), now) {
-            // Usually there is nothing to record.
-            (status, None) => Ok(status),
-            // Also on a full disk: a gap in the record would look like a jump.
-            _ => {
-                self.write_for_operator("observe_clock", now, |now, tx| Box::pin(observe(tx, *now)))
+    pub fn observe_clock(&self, now: Timestamp) -> StoreFuture<'_, ClockStatus> {
+        Box::pin(async move {
+            let stored =
+                self.read("find_clock", ReadPath::Point, SELECT, [], observed_time).await?;
+            match ClockGuard::observe(ClockGuard::from_rows(stored).as_ref(), now) {
+                // Usually there is nothing to record.
+                (status, None) => Ok(status),
+                // Also on a full disk: a gap in the record would look like a jump.
+                _ => {
+                    self.write_for_operator("observe_clock", now, |now, tx| {
+                        Box::pin(observe(tx, *now))
+                    })
                     .await
+                }
             }
-        }
+        })
     }
 
     /// Like [`Store::observe_clock`], but records nothing; `None` in a database without tables.
-    pub async fn check_clock(&self, now: Timestamp) -> Result<Option<ClockStatus>, StoreError> {
-        let path = ReadPath::Point;
-        // A SQLite file has its tables when it is open.
-        let tables = self
-            .dialect()
-            .either("SELECT 1", "SELECT 1 WHERE to_regclass('clock_guard') IS NOT NULL");
-        if !self.exists("find_clock_table", path, tables, []).await? {
-            return Ok(None);
-        }
-        let stored = self.read("check_clock", path, SELECT, [], observed_time).await?;
-        Ok(Some(ClockGuard::observe(ClockGuard::from_rows(stored).as_ref(), now).0))
+    pub fn check_clock(&self, now: Timestamp) -> StoreFuture<'_, Option<ClockStatus>> {
+        Box::pin(async move {
+            let path = ReadPath::Point;
+            // A SQLite file has its tables when it is open.
+            let tables = self
+                .dialect()
+                .either("SELECT 1", "SELECT 1 WHERE to_regclass('clock_guard') IS NOT NULL");
+            if !self.exists("find_clock_table", path, tables, []).await? {
+                return Ok(None);
+            }
+            let stored = self.read("check_clock", path, SELECT, [], observed_time).await?;
+            Ok(Some(ClockGuard::observe(ClockGuard::from_rows(stored).as_ref(), now).0))
+        })
     }
 
     /// Trusts the present time, which an operator has confirmed.
-    pub async fn accept_clock(&self, now: Timestamp) -> Result<(), StoreError> {
-        self.write_for_operator("accept_clock", now, |now, tx| Box::pin(accept(tx, *now))).await
+    pub fn accept_clock(&self, now: Timestamp) -> StoreFuture<'_, ()> {
+        self.write_for_operator("accept_clock", now, |now, tx| Box::pin(accept(tx, *now)))
     }
 }
 

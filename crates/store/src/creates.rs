@@ -12,7 +12,7 @@ use galley_domain::{
 pub(crate) use self::decisions::{Existing, KeyOwner};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, IdempotencyRecord, NameConflict, NewTemplate,
-    Store, StoreError, TemplateChange, UpsertOutcome,
+    Store, StoreError, StoreFuture, TemplateChange, UpsertOutcome,
     changes::edit_stored,
     decisions::stored_bytes::version_bytes,
     emulator::{self, Emulation},
@@ -42,35 +42,35 @@ impl Create {
 impl Store {
     /// Creates a template, its `template.created` event and, if a key is given, its idempotency
     /// record.
-    pub async fn create_template(&self, new: NewTemplate) -> Result<CreateOutcome, StoreError> {
-        let create = Create::of(new);
-        let is_reviewed_here =
-            create.new.review != Review::Scripted && !create.new.review.is_by_provider();
-        match self.engine.create_queue() {
-            // Batches look for neither scripts nor connections to providers.
-            Some(queue) if is_reviewed_here => {
-                self.with_faults_of("create_template", queue.create(create.new, create.keys)).await
-            }
-            _ => {
-                let (kind, method) = (WriteKind::AfterChecks, "create_template");
-                self.write_as(kind, method, create, |create, tx| {
-                    Box::pin(async move {
-                        let emulation = lock(tx, &create.new).await?;
-                        create_in(tx, create, emulation).await
+    pub fn create_template(&self, new: NewTemplate) -> StoreFuture<'_, CreateOutcome> {
+        Box::pin(async move {
+            let create = Create::of(new);
+            let is_reviewed_here =
+                create.new.review != Review::Scripted && !create.new.review.is_by_provider();
+            match self.engine.create_queue() {
+                // Batches look for neither scripts nor connections to providers.
+                Some(queue) if is_reviewed_here => {
+                    self.with_faults_of("create_template", queue.create(create.new, create.keys))
+                        .await
+                }
+                _ => {
+                    let (kind, method) = (WriteKind::AfterChecks, "create_template");
+                    self.write_as(kind, method, create, |create, tx| {
+                        Box::pin(async move {
+                            let emulation = lock(tx, &create.new).await?;
+                            create_in(tx, create, emulation).await
+                        })
                     })
-                })
-                .await
+                    .await
+                }
             }
-        }
+        })
     }
 
     /// Creates each of these templates, or edits the existing one with the same unique key to have
     /// this content and category: all of them, or none if one is refused. A template that needs no
     /// change stays as it is.
-    pub async fn upsert_templates(
-        &self,
-        templates: Vec<NewTemplate>,
-    ) -> Result<UpsertOutcome, StoreError> {
+    pub fn upsert_templates(&self, templates: Vec<NewTemplate>) -> StoreFuture<'_, UpsertOutcome> {
         let creates: Vec<_> = templates.into_iter().map(Create::of).collect();
         self.write("upsert_templates", creates, |creates, tx| {
             Box::pin(async move {
@@ -84,7 +84,6 @@ impl Store {
                 Ok(UpsertOutcome::Done(done))
             })
         })
-        .await
     }
 }
 

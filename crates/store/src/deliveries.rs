@@ -19,7 +19,8 @@ use jiff::Timestamp;
 pub(crate) use self::attempts::schedule_next;
 use self::decisions::{DAMAGED_EVENT, attempt_count};
 use crate::{
-    Delivery, DeliveryLease, DeliveryQuery, DueWork, ReadKind, Store, StoreError, WebhookKey,
+    Delivery, DeliveryLease, DeliveryQuery, DueWork, ReadKind, Store, StoreError, StoreFuture,
+    WebhookKey,
     engine::{Dialect, ReadPath, Value, values},
     stored_row::{Row, StoredRow as _},
 };
@@ -30,69 +31,70 @@ const LOCK: &str = "SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE";
 
 impl Store {
     /// A page of an endpoint's deliveries; `None` if the account has no such endpoint.
-    pub async fn deliveries(
+    pub fn deliveries(
         &self,
         account: AccountId,
         id: WebhookId,
         query: DeliveryQuery,
-    ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        let find = "SELECT 1 FROM webhook WHERE id = $1 AND account_id = $2";
-        if !self.exists("find_webhook", ReadPath::Point, find, values![id, account]).await? {
-            return Ok(None);
-        }
-        let filter = if query.status.is_some() { "d.status = $5" } else { "true" };
-        let statement = format!(
-            "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
+    ) -> StoreFuture<'_, Option<Vec<Delivery>>> {
+        Box::pin(async move {
+            let find = "SELECT 1 FROM webhook WHERE id = $1 AND account_id = $2";
+            if !self.exists("find_webhook", ReadPath::Point, find, values![id, account]).await? {
+                return Ok(None);
+            }
+            let filter = if query.status.is_some() { "d.status = $5" } else { "true" };
+            let statement = format!(
+                "SELECT d.seq, e.type, d.template_id, d.status, d.attempts, d.attempted_at, d.due_at, \
              d.response_status, d.failure FROM delivery d JOIN event e ON e.account_id = $1 AND \
              e.seq = d.seq WHERE d.webhook_id = $2 AND d.seq < $3 AND {filter} \
              ORDER BY d.seq DESC LIMIT $4"
-        );
-        let before = query.before.map_or(Value::Integer(i64::MAX), Value::bound);
-        let values = [account.into(), id.into(), before, Value::size(query.limit)];
-        let values = values.into_iter().chain(query.status.map(|it| it.as_str().into()));
-        // PostgreSQL looks among all deliveries for a status that few have.
-        let kind = match self.dialect() {
-            Dialect::Sqlite => ReadKind::List,
-            Dialect::Postgres => ReadKind::Search,
-        };
-        let path = ReadPath::Account(kind, account);
-        self.read("deliveries", path, statement, values, delivery).await.map(Some)
+            );
+            let before = query.before.map_or(Value::Integer(i64::MAX), Value::bound);
+            let values = [account.into(), id.into(), before, Value::size(query.limit)];
+            let values = values.into_iter().chain(query.status.map(|it| it.as_str().into()));
+            // PostgreSQL looks among all deliveries for a status that few have.
+            let kind = match self.dialect() {
+                Dialect::Sqlite => ReadKind::List,
+                Dialect::Postgres => ReadKind::Search,
+            };
+            let path = ReadPath::Account(kind, account);
+            self.read("deliveries", path, statement, values, delivery).await.map(Some)
+        })
     }
 
     /// The endpoints of all accounts that have work to do.
-    pub async fn webhooks_with_work(
-        &self,
-        at: Timestamp,
-    ) -> Result<DueWork<WebhookKey>, StoreError> {
-        let statement = self.dialect().either(DUE_ON_SQLITE, DUE_ON_POSTGRES);
-        // The time grows with the number of endpoints, so PostgreSQL does not delay the shared reads.
-        let path = match self.dialect() {
-            Dialect::Sqlite => ReadPath::Point,
-            Dialect::Postgres => ReadPath::Background,
-        };
-        let work = self.read("webhooks_with_work", path, statement, values![at], move |row| {
-            let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
-            let is_behind: bool = row.value("behind")?;
-            let [ripe, later] = [row.optional_timestamp("ripe")?, row.optional_timestamp("later")?];
-            let first = [is_behind.then_some(at), ripe, later].into_iter().flatten().min();
-            let rested = row.optional_timestamp("resting_until")?;
-            let due_at = first.map(|first| first.max(rested.unwrap_or(first)));
-            Ok((WebhookKey { account, id }, due_at))
-        });
-        Ok(DueWork::at(at, work.await?))
+    pub fn webhooks_with_work(&self, at: Timestamp) -> StoreFuture<'_, DueWork<WebhookKey>> {
+        Box::pin(async move {
+            let statement = self.dialect().either(DUE_ON_SQLITE, DUE_ON_POSTGRES);
+            // The time grows with the number of endpoints, so PostgreSQL does not delay the shared reads.
+            let path = match self.dialect() {
+                Dialect::Sqlite => ReadPath::Point,
+                Dialect::Postgres => ReadPath::Background,
+            };
+            let work = self.read("webhooks_with_work", path, statement, values![at], move |row| {
+                let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
+                let is_behind: bool = row.value("behind")?;
+                let [ripe, later] =
+                    [row.optional_timestamp("ripe")?, row.optional_timestamp("later")?];
+                let first = [is_behind.then_some(at), ripe, later].into_iter().flatten().min();
+                let rested = row.optional_timestamp("resting_until")?;
+                let due_at = first.map(|first| first.max(rested.unwrap_or(first)));
+                Ok((WebhookKey { account, id }, due_at))
+            });
+            Ok(DueWork::at(at, work.await?))
+        })
     }
 
     /// Leases one delivery of an endpoint from now until the end of `lease`; no other worker gets it
     /// before then. Of the events of one template, only the first unfinished one can be leased.
-    pub async fn lease_delivery(
+    pub fn lease_delivery(
         &self,
         id: WebhookId,
         lease: Range<Timestamp>,
-    ) -> Result<DeliveryLease, StoreError> {
+    ) -> StoreFuture<'_, DeliveryLease> {
         self.write("lease_delivery", (id, lease), |(id, lease), tx| {
             Box::pin(leases::lease(tx, *id, lease))
         })
-        .await
     }
 }
 

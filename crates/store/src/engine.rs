@@ -21,7 +21,7 @@ use jiff::Timestamp;
 pub(crate) use self::faults::FaultPoints;
 #[cfg(feature = "testing")]
 pub use self::faults::{Fault, Faults, PlantedError};
-pub use self::store::Store;
+pub use self::store::{Store, StoreFuture};
 pub(crate) use self::{
     account::{AccountState, account_state_columns},
     tx::{AnnouncedRead, Dialect, EachRow, EngineTx, Tx},

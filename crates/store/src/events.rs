@@ -8,7 +8,8 @@ pub(crate) use self::append::{
     NewEvent, ServiceEvent, append, append_of_service, append_upstream, created_event,
 };
 use crate::{
-    Event, EventNotifier, EventSubject, Feed, ReadKind, Store, StoreError, TraceContext,
+    Event, EventNotifier, EventSubject, Feed, ReadKind, Store, StoreError, StoreFuture,
+    TraceContext,
     encoding::key,
     engine::{Dialect, ReadPath, Value, values},
     row_checksum::{damaged, event_checksum, template_checksum},
@@ -18,33 +19,38 @@ use crate::{
 impl Store {
     /// The account's events after `after`, or from the oldest stored one, in order. Never skips an
     /// event: if the next one has been deleted, returns [`Feed::Expired`].
-    pub async fn events(
+    pub fn events(
         &self,
         account: AccountId,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Feed, StoreError> {
-        let path = ReadPath::Account(ReadKind::Feed, account);
-        // The row of the account is one with an event.
-        let size = Value::size(limit.max(1));
-        let values = values![account, Value::bound(after.unwrap_or(0)), size];
-        let rows = self.read("events", path, page(self.dialect()), values, |row| {
-            let event = row.value::<Option<i64>>("seq")?.map(|_| event(row)).transpose()?;
-            Ok((row.number("last_seq")?, event))
-        });
-        let rows = rows.await?;
-        let newest = rows.first().map_or(0, |(newest, _)| *newest);
-        let events = rows.into_iter().filter_map(|(_, event)| event).take(limit).collect();
-        Ok(feed(after, events, newest))
+    ) -> StoreFuture<'_, Feed> {
+        Box::pin(async move {
+            let path = ReadPath::Account(ReadKind::Feed, account);
+            // The row of the account is one with an event.
+            let size = Value::size(limit.max(1));
+            let values = values![account, Value::bound(after.unwrap_or(0)), size];
+            let rows = self.read("events", path, page(self.dialect()), values, |row| {
+                let event = row.value::<Option<i64>>("seq")?.map(|_| event(row)).transpose()?;
+                Ok((row.number("last_seq")?, event))
+            });
+            let rows = rows.await?;
+            let newest = rows.first().map_or(0, |(newest, _)| *newest);
+            let events = rows.into_iter().filter_map(|(_, event)| event).take(limit).collect();
+            Ok(feed(after, events, newest))
+        })
     }
 
     /// The number of the account's newest event; 0 before the first.
-    pub async fn newest_event(&self, account: AccountId) -> Result<u64, StoreError> {
-        let (method, path) = ("newest_event", ReadPath::Point);
-        let statement = "SELECT last_seq FROM account WHERE id = $1";
-        let values = values![account];
-        let newest = self.read_one(method, path, statement, values, |row| row.number("last_seq"));
-        Ok(newest.await?.unwrap_or(0))
+    pub fn newest_event(&self, account: AccountId) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let (method, path) = ("newest_event", ReadPath::Point);
+            let statement = "SELECT last_seq FROM account WHERE id = $1";
+            let values = values![account];
+            let newest =
+                self.read_one(method, path, statement, values, |row| row.number("last_seq"));
+            Ok(newest.await?.unwrap_or(0))
+        })
     }
 
     /// Notifies subscribers of events that this process commits or that [`Store::poll_events`] finds.
@@ -54,21 +60,25 @@ impl Store {
 
     /// Checks for events that other processes have committed and notifies their subscribers. Call it
     /// every second.
-    pub async fn poll_events(&self) -> Result<(), StoreError> {
-        let accounts = self.event_notifier().subscribed_accounts();
-        if !self.engine.check_files() || accounts.is_empty() {
-            return Ok(());
-        }
-        let accounts: Vec<i64> = accounts.iter().map(|account| key(account.get())).collect();
-        let statement =
-            format!("SELECT id, last_seq FROM account WHERE {}", self.dialect().is_any("id", "$1"));
-        let newest = self
-            .read("poll_events", ReadPath::Point, statement, values![accounts], |row| {
-                Ok((row.account_id("id")?, row.number("last_seq")?))
-            })
-            .await?;
-        self.event_notifier().notify(&newest);
-        Ok(())
+    pub fn poll_events(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let accounts = self.event_notifier().subscribed_accounts();
+            if !self.engine.check_files() || accounts.is_empty() {
+                return Ok(());
+            }
+            let accounts: Vec<i64> = accounts.iter().map(|account| key(account.get())).collect();
+            let statement = format!(
+                "SELECT id, last_seq FROM account WHERE {}",
+                self.dialect().is_any("id", "$1")
+            );
+            let newest = self
+                .read("poll_events", ReadPath::Point, statement, values![accounts], |row| {
+                    Ok((row.account_id("id")?, row.number("last_seq")?))
+                })
+                .await?;
+            self.event_notifier().notify(&newest);
+            Ok(())
+        })
     }
 }
 

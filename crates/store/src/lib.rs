@@ -50,7 +50,7 @@ pub use clock_guard::ClockStatus;
 pub use copy_phase::{CopyPhase, PhaseObserver};
 pub use emulator::MAX_STEPS_PER_TRANSACTION;
 pub use encoding::origin;
-pub use engine::Store;
+pub use engine::{Store, StoreFuture};
 pub use error::{Cause, ReadKind, StoreError};
 pub use event_notifier::EventNotifier;
 pub use fair_slots::{FairSlot, FairSlots, KeyShare};

@@ -15,7 +15,7 @@ pub(crate) use self::{
     search_index::{IndexBacklog, IndexState},
     search_terms::{filter_terms, is_short, max_expansion},
 };
-use crate::{IndexProgress, IndexStep, ListQuery, Page, Store, StoreError};
+use crate::{IndexProgress, IndexStep, ListQuery, Page, Store, StoreFuture};
 
 /// Upper bound for list counts.
 pub const MAX_LIST_COUNT: u64 = 1_000_000;
@@ -36,28 +36,24 @@ impl Store {
     /// A page of an account's templates, which ends before its limit if it has much content. It
     /// reflects every committed change, except that search terms match what is indexed;
     /// [`Page::unindexed`] says what is not.
-    pub async fn list(&self, query: ListQuery) -> Result<Page, StoreError> {
-        self.with_faults_of("list", self.engine.list(query)).await
+    pub fn list(&self, query: ListQuery) -> StoreFuture<'_, Page> {
+        self.with_faults_of("list", self.engine.list(query))
     }
 
     /// The number of templates on all pages of a list, up to [`MAX_LIST_COUNT`], or up to
     /// [`MAX_SEARCH_COUNT`] with search terms.
-    pub async fn count_templates(&self, query: ListQuery) -> Result<u64, StoreError> {
-        self.with_faults_of("count_templates", self.engine.count_templates(query)).await
+    pub fn count_templates(&self, query: ListQuery) -> StoreFuture<'_, u64> {
+        self.with_faults_of("count_templates", self.engine.count_templates(query))
     }
 
     /// Advances the search index by one step towards the newest events.
-    pub async fn update_search_index(&self) -> Result<IndexProgress, StoreError> {
-        self.with_faults_of("update_search_index", self.engine.update_search_index()).await
+    pub fn update_search_index(&self) -> StoreFuture<'_, IndexProgress> {
+        self.with_faults_of("update_search_index", self.engine.update_search_index())
     }
 
     /// Advances the search index by one step for one account, ahead of all other accounts, unless
     /// it contains the account's events up to number `newest`.
-    pub async fn index_account(
-        &self,
-        account: AccountId,
-        newest: u64,
-    ) -> Result<IndexStep, StoreError> {
-        self.with_faults_of("index_account", self.engine.index_account(account, newest)).await
+    pub fn index_account(&self, account: AccountId, newest: u64) -> StoreFuture<'_, IndexStep> {
+        self.with_faults_of("index_account", self.engine.index_account(account, newest))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     AddCredentialOutcome, AuditKind, Author, CredentialId, CredentialKind, LinkRedemption,
     MAX_SESSIONS_PER_TOKEN, NewConsoleLink, NewCredential, NewSession, RedeemLinkOutcome,
-    SESSION_IDLE_HOURS, SecretHash, Session, Store, StoreError, accounts,
+    SESSION_IDLE_HOURS, SecretHash, Session, Store, StoreError, StoreFuture, accounts,
     decisions::audit::AuditedChange,
     encoding::millis,
     engine::{Read, ReadPath, Tx, Value, Write, values},
@@ -18,7 +18,7 @@ use crate::{
 impl Store {
     /// Starts a session, and ends the oldest ones of its token beyond the maximum. Sessions of one
     /// token start one after the other.
-    pub async fn start_session(&self, new: NewSession) -> Result<(), StoreError> {
+    pub fn start_session(&self, new: NewSession) -> StoreFuture<'_, ()> {
         self.write("start_session", new, |new, tx| {
             Box::pin(async move {
                 let credential = new.credential.0;
@@ -32,29 +32,24 @@ impl Store {
                 insert(tx, new)
             })
         })
-        .await
     }
 
     /// The session with this secret, unless it has expired. Its token may be invalid.
-    pub async fn session(
-        &self,
-        hash: SecretHash,
-        at: Timestamp,
-    ) -> Result<Option<Session>, StoreError> {
-        let statement = "SELECT s.credential_id, c.hash AS token_hash, s.created_at, s.last_seen_at, \
+    pub fn session(&self, hash: SecretHash, at: Timestamp) -> StoreFuture<'_, Option<Session>> {
+        Box::pin(async move {
+            let statement = "SELECT s.credential_id, c.hash AS token_hash, s.created_at, s.last_seen_at, \
                          s.expires_at FROM console_session s \
                          JOIN credential c ON c.id = s.credential_id WHERE s.hash = $1";
-        let found =
-            self.read_one("session", ReadPath::Point, statement, values![hash], session).await?;
-        Ok(found.filter(|session| session.is_active(at)))
+            let found = self
+                .read_one("session", ReadPath::Point, statement, values![hash], session)
+                .await?;
+            Ok(found.filter(|session| session.is_active(at)))
+        })
     }
 
     /// Records when sessions were last used. An earlier time than the recorded one changes nothing,
     /// and neither does a session that does not exist.
-    pub async fn record_session_use(
-        &self,
-        uses: Vec<(SecretHash, Timestamp)>,
-    ) -> Result<(), StoreError> {
+    pub fn record_session_use(&self, uses: Vec<(SecretHash, Timestamp)>) -> StoreFuture<'_, ()> {
         self.write("record_session_use", uses, |uses, tx| {
             Box::pin(async move {
                 let mut in_order = uses.clone();
@@ -67,26 +62,20 @@ impl Store {
                 Ok(())
             })
         })
-        .await
     }
 
     /// Ends a session; `false` if there is none.
-    pub async fn end_session(&self, hash: SecretHash) -> Result<bool, StoreError> {
+    pub fn end_session(&self, hash: SecretHash) -> StoreFuture<'_, bool> {
         self.write_for_operator("end_session", hash, |hash, tx| {
             Box::pin(async move {
                 let delete = "DELETE FROM console_session WHERE hash = $1";
                 Ok(tx.execute(delete, &values![*hash]).await? > 0)
             })
         })
-        .await
     }
 
     /// Creates a link that starts one session; `false` if the account does not exist.
-    pub async fn create_console_link(
-        &self,
-        new: NewConsoleLink,
-        by: Author,
-    ) -> Result<bool, StoreError> {
+    pub fn create_console_link(&self, new: NewConsoleLink, by: Author) -> StoreFuture<'_, bool> {
         self.write_for_operator("create_console_link", (new, by), |(new, by), tx| {
             Box::pin(async move {
                 tx.lock_credentials().await?;
@@ -103,27 +92,28 @@ impl Store {
                 Ok(true)
             })
         })
-        .await
     }
 
     /// Uses up a link: creates a token that lasts [`SESSION_HOURS`](crate::SESSION_HOURS), and starts a
     /// session for it.
-    pub async fn redeem_console_link(
+    pub fn redeem_console_link(
         &self,
         redemption: LinkRedemption,
-    ) -> Result<RedeemLinkOutcome, StoreError> {
-        // A wrong guess queues no write and takes no lock.
-        let find = "SELECT 1 FROM console_link WHERE hash = $1";
-        if !self
-            .exists("find_console_link", ReadPath::Point, find, values![redemption.link])
-            .await?
-        {
-            return Ok(RedeemLinkOutcome::Invalid);
-        }
-        self.write("redeem_console_link", redemption, |redemption, tx| {
-            Box::pin(redeem(tx, *redemption))
+    ) -> StoreFuture<'_, RedeemLinkOutcome> {
+        Box::pin(async move {
+            // A wrong guess queues no write and takes no lock.
+            let find = "SELECT 1 FROM console_link WHERE hash = $1";
+            if !self
+                .exists("find_console_link", ReadPath::Point, find, values![redemption.link])
+                .await?
+            {
+                return Ok(RedeemLinkOutcome::Invalid);
+            }
+            self.write("redeem_console_link", redemption, |redemption, tx| {
+                Box::pin(redeem(tx, *redemption))
+            })
+            .await
         })
-        .await
     }
 }
 

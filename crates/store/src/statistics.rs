@@ -5,8 +5,8 @@ use jiff::Timestamp;
 
 use crate::{
     ConnectionState, MAX_COUNTED_DELIVERIES, MAX_COUNTED_REVIEWS, MAX_DATED_REVIEWS,
-    ReviewStatistics, SearchStatistics, Store, StoreActivity, StoreError, StoreStatistics,
-    UpstreamStatistics, WebhookStatistics,
+    ReviewStatistics, SearchStatistics, Store, StoreActivity, StoreError, StoreFuture,
+    StoreStatistics, UpstreamStatistics, WebhookStatistics,
     engine::{self, Dialect, Engine, Read, ReadPath, Value},
     lists::{IndexBacklog, bucket_on_postgres},
     records::undecided,
@@ -21,8 +21,8 @@ impl Store {
 
     /// Totals of all accounts. Takes a few index seeks per account and per endpoint, whatever the
     /// number of templates, and is not one transaction.
-    pub async fn statistics(&self) -> Result<StoreStatistics, StoreError> {
-        self.with_faults_of("statistics", statistics(&*self.engine)).await
+    pub fn statistics(&self) -> StoreFuture<'_, StoreStatistics> {
+        self.with_faults_of("statistics", Box::pin(statistics(&*self.engine)))
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) use self::rows::{
     ReadTemplate, columns, read, record, select_even_deleted, select_one, stored,
 };
 use crate::{
-    IdempotencyRecord, NameConflict, ReadKind, Store, StoreError, StoredTemplate, Version,
-    VersionSummary,
+    IdempotencyRecord, NameConflict, ReadKind, Store, StoreError, StoreFuture, StoredTemplate,
+    Version, VersionSummary,
     encoding::{idempotency_hash, key, text_hash, unique_key_hash},
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -31,68 +31,70 @@ use crate::{
 
 impl Store {
     /// One template of an account.
-    pub async fn template(
+    pub fn template(
         &self,
         account: AccountId,
         id: TemplateId,
-    ) -> Result<Option<Arc<StoredTemplate>>, StoreError> {
-        self.with_faults_of("template", self.engine.template(account, id)).await
+    ) -> StoreFuture<'_, Option<Arc<StoredTemplate>>> {
+        self.with_faults_of("template", self.engine.template(account, id))
     }
 
     /// One version of a template.
-    pub async fn version(
+    pub fn version(
         &self,
         account: AccountId,
         id: TemplateId,
         number: u64,
-    ) -> Result<Option<Version>, StoreError> {
+    ) -> StoreFuture<'_, Option<Version>> {
         let condition = format!("version = $2 AND {OWNED}");
         let statement = versions::select(self.dialect(), versions::CONTENT, &condition);
         let values = values![id, Value::bound(number), account];
-        self.read_one("version", ReadPath::Point, statement, values, versions::version).await
+        self.read_one("version", ReadPath::Point, statement, values, versions::version)
     }
 
     /// The versions of a template with numbers below `before`, newest first and without their
     /// content; `None` if the template does not exist.
-    pub async fn versions(
+    pub fn versions(
         &self,
         account: AccountId,
         id: TemplateId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Option<Vec<VersionSummary>>, StoreError> {
-        let path = ReadPath::Account(ReadKind::List, account);
-        let condition = format!("version < $2 AND {OWNED}");
-        let newest = versions::select(self.dialect(), versions::ACTOR_NAMES, &condition);
-        let statement = format!("{newest} ORDER BY v.version DESC LIMIT $4");
-        let before = Value::bound(before.unwrap_or(u64::MAX));
-        let values = values![id, before, account, Value::size(limit)];
-        let page = self.read("versions", path, statement, values, versions::summary).await?;
-        if page.is_empty() && self.engine.template(account, id).await?.is_none() {
-            return Ok(None);
-        }
-        Ok(Some(page))
+    ) -> StoreFuture<'_, Option<Vec<VersionSummary>>> {
+        Box::pin(async move {
+            let path = ReadPath::Account(ReadKind::List, account);
+            let condition = format!("version < $2 AND {OWNED}");
+            let newest = versions::select(self.dialect(), versions::ACTOR_NAMES, &condition);
+            let statement = format!("{newest} ORDER BY v.version DESC LIMIT $4");
+            let before = Value::bound(before.unwrap_or(u64::MAX));
+            let values = values![id, before, account, Value::size(limit)];
+            let page = self.read("versions", path, statement, values, versions::summary).await?;
+            if page.is_empty() && self.engine.template(account, id).await?.is_none() {
+                return Ok(None);
+            }
+            Ok(Some(page))
+        })
     }
 
     /// The conflict that creating a template with this unique key would cause; `None` if the key is
     /// free.
-    pub async fn name_conflict(
+    pub fn name_conflict(
         &self,
         account: AccountId,
         unique_key: &str,
-    ) -> Result<Option<NameConflict>, StoreError> {
+    ) -> StoreFuture<'_, Option<NameConflict>> {
         let found = self.engine.name_conflict(account, unique_key_hash(unique_key));
-        self.with_faults_of("name_conflict", found).await
+        self.with_faults_of("name_conflict", found)
     }
 
     /// The account's oldest template with this text, other than `except`. Compares only templates
     /// that were created with a [`TranslationGroup`](crate::TranslationGroup).
-    pub async fn template_with_text(
+    pub fn template_with_text(
         &self,
         account: AccountId,
         text: &MessageText,
         except: Option<TemplateId>,
-    ) -> Result<Option<TemplateId>, StoreError> {
+    ) -> StoreFuture<'_, Option<TemplateId>> {
         let statement = format!(
             "SELECT id FROM template {} WHERE message_text = $1 AND account_id = $2 AND \
              id IS DISTINCT FROM $3 AND unique_key IS NOT NULL ORDER BY id LIMIT 1",
@@ -100,18 +102,18 @@ impl Store {
         );
         let (method, path) = ("template_with_text", ReadPath::Point);
         let values = values![text_hash(account, text), account, except];
-        self.read_one(method, path, statement, values, |row| row.template_id("id")).await
+        self.read_one(method, path, statement, values, |row| row.template_id("id"))
     }
 
     /// The record of an account's Idempotency-Key, if it has not expired.
-    pub async fn idempotency_record(
+    pub fn idempotency_record(
         &self,
         account: AccountId,
         key: [u8; 16],
         at: Timestamp,
-    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+    ) -> StoreFuture<'_, Option<IdempotencyRecord>> {
         let found = self.engine.idempotency_record(account, idempotency_hash(account, key), at);
-        self.with_faults_of("idempotency_record", found).await
+        self.with_faults_of("idempotency_record", found)
     }
 }
 

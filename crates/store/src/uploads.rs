@@ -21,7 +21,7 @@ pub(crate) use self::{
     removal::delete_expired,
 };
 use crate::{
-    AppendOutcome, BeginUploadOutcome, NewUpload, Store, StoreError, Upload,
+    AppendOutcome, BeginUploadOutcome, NewUpload, Store, StoreError, StoreFuture, Upload,
     encoding::without_nul,
     engine::{ReadPath, Tx, WriteKind, values},
     error::no_account,
@@ -31,82 +31,91 @@ use crate::{
 
 impl Store {
     /// Begins a resumable upload.
-    pub async fn begin_upload(&self, new: NewUpload) -> Result<BeginUploadOutcome, StoreError> {
-        self.write("begin_upload", new, |new, tx| Box::pin(begin(tx, new))).await
+    pub fn begin_upload(&self, new: NewUpload) -> StoreFuture<'_, BeginUploadOutcome> {
+        self.write("begin_upload", new, |new, tx| Box::pin(begin(tx, new)))
     }
 
     /// An upload of an account; `None` if it does not exist or has expired.
-    pub async fn upload(
-        &self,
+    pub fn upload<'s>(
+        &'s self,
         account: AccountId,
-        id: &str,
+        id: &'s str,
         at: Timestamp,
-    ) -> Result<Option<Upload>, StoreError> {
-        let found = self.find_upload("upload", account, id, at).await?;
-        Ok(found.map(|found| found.upload))
+    ) -> StoreFuture<'s, Option<Upload>> {
+        Box::pin(async move {
+            let found = self.find_upload("upload", account, id, at).await?;
+            Ok(found.map(|found| found.upload))
+        })
     }
 
-    async fn find_upload(
+    fn find_upload(
         &self,
         method: &'static str,
         account: AccountId,
         id: &str,
         at: Timestamp,
-    ) -> Result<Option<StoredUpload>, StoreError> {
+    ) -> StoreFuture<'_, Option<StoredUpload>> {
         let id = without_nul(id);
         let values = values![&*id, account, unfinished_cutoff(at)];
-        self.read_one(method, ReadPath::Point, FIND, values, StoredUpload::read).await
+        self.read_one(method, ReadPath::Point, FIND, values, StoredUpload::read)
     }
 
     /// Appends bytes to an upload. They must start at its current end and fit into the account's
     /// `quota` for all its files. Not a single transaction: each chunk of
     /// [`UPLOAD_CHUNK_BYTES`](crate::UPLOAD_CHUNK_BYTES) is one, so that other writes run in between.
     /// After an error, some chunks may have been stored; [`Store::upload`] returns how many bytes.
-    pub async fn append_upload(
-        &self,
+    pub fn append_upload<'s>(
+        &'s self,
         account: AccountId,
-        id: &str,
+        id: &'s str,
         offset: u64,
-        bytes: &[u8],
+        bytes: &'s [u8],
         quota: u64,
         at: Timestamp,
-    ) -> Result<AppendOutcome, StoreError> {
-        let mut outcome = AppendOutcome::NoUpload;
-        for part in parts(offset, bytes, quota) {
-            let appended = Append { account, id: without_nul(id).into_owned(), part, at };
-            let (kind, method) = (WriteKind::Large, "append_upload");
-            let append = self
-                .write_as(kind, method, appended, |appended, tx| Box::pin(append(tx, appended)));
-            outcome = append.await?;
-            if !matches!(outcome, AppendOutcome::Received(_)) {
-                break;
+    ) -> StoreFuture<'s, AppendOutcome> {
+        Box::pin(async move {
+            let mut outcome = AppendOutcome::NoUpload;
+            for part in parts(offset, bytes, quota) {
+                let appended = Append { account, id: without_nul(id).into_owned(), part, at };
+                let (kind, method) = (WriteKind::Large, "append_upload");
+                let append = self.write_as(kind, method, appended, |appended, tx| {
+                    Box::pin(append(tx, appended))
+                });
+                outcome = append.await?;
+                if !matches!(outcome, AppendOutcome::Received(_)) {
+                    break;
+                }
             }
-        }
-        if let AppendOutcome::TypeMismatch { .. } = outcome {
-            self.cancel_upload(account, id, at).await?;
-        }
-        Ok(outcome)
+            if let AppendOutcome::TypeMismatch { .. } = outcome {
+                self.cancel_upload(account, id, at).await?;
+            }
+            Ok(outcome)
+        })
     }
 
     /// Deletes an upload that is unfinished or that no template references; `false` if there is no
     /// such upload.
-    pub async fn cancel_upload(
-        &self,
+    pub fn cancel_upload<'s>(
+        &'s self,
         account: AccountId,
-        id: &str,
+        id: &'s str,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let found = self.find_upload("find_cancelled_upload", account, id, at).await?;
-        let Some(found) = found else { return Ok(false) };
-        let file = UnwantedFile { account, upload: found.number, cutoffs: RemovalCutoffs::UNUSED };
-        loop {
-            let removal = self.write("cancel_upload", file, |file, tx| Box::pin(remove(tx, *file)));
-            match removal.await? {
-                Removal::Partial => {}
-                Removal::Complete => return Ok(true),
-                Removal::None => return Ok(false),
+    ) -> StoreFuture<'s, bool> {
+        Box::pin(async move {
+            let found = self.find_upload("find_cancelled_upload", account, id, at).await?;
+            let Some(found) = found else { return Ok(false) };
+            let file =
+                UnwantedFile { account, upload: found.number, cutoffs: RemovalCutoffs::UNUSED };
+            loop {
+                let removal =
+                    self.write("cancel_upload", file, |file, tx| Box::pin(remove(tx, *file)));
+                match removal.await? {
+                    Removal::Partial => {}
+                    Removal::Complete => return Ok(true),
+                    Removal::None => return Ok(false),
+                }
             }
-        }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     AuditKind, Author, CreateWebhookOutcome, NewWebhook, RotateOutcome, Store, StoreError,
-    StoredSecret, Webhook, WebhookChange, WebhookKey,
+    StoreFuture, StoredSecret, Webhook, WebhookChange, WebhookKey,
     audit::ensure_may_change,
     decisions::audit::AuditedChange,
     encoding::origin,
@@ -56,49 +56,46 @@ const COLUMNS: &str = columns!("");
 
 impl Store {
     /// Registers an endpoint, which receives the events committed after this call.
-    pub async fn create_webhook(
-        &self,
-        new: NewWebhook,
-    ) -> Result<CreateWebhookOutcome, StoreError> {
-        ensure_may_change(&*self.engine, new.account, new.by).await?;
-        self.write("create_webhook", new, |new, tx| Box::pin(create(tx, new))).await
+    pub fn create_webhook(&self, new: NewWebhook) -> StoreFuture<'_, CreateWebhookOutcome> {
+        Box::pin(async move {
+            ensure_may_change(&*self.engine, new.account, new.by).await?;
+            self.write("create_webhook", new, |new, tx| Box::pin(create(tx, new))).await
+        })
     }
 
     /// The endpoints of an account, oldest first.
-    pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+    pub fn webhooks(&self, account: AccountId) -> StoreFuture<'_, Vec<Webhook>> {
         let statement = select("", "WHERE w.account_id = $1 ORDER BY w.id");
-        self.read("webhooks", ReadPath::Point, statement, values![account], webhook).await
+        self.read("webhooks", ReadPath::Point, statement, values![account], webhook)
     }
 
     /// One endpoint of an account.
-    pub async fn webhook(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-    ) -> Result<Option<Webhook>, StoreError> {
+    pub fn webhook(&self, account: AccountId, id: WebhookId) -> StoreFuture<'_, Option<Webhook>> {
         let statement = select("", "WHERE w.id = $1 AND w.account_id = $2");
-        self.read_one("webhook", ReadPath::Point, statement, values![id, account], webhook).await
+        self.read_one("webhook", ReadPath::Point, statement, values![id, account], webhook)
     }
 
     /// Changes an endpoint and returns it; `None` if the account has no such endpoint.
-    pub async fn change_webhook(
+    pub fn change_webhook(
         &self,
         account: AccountId,
         id: WebhookId,
         change: WebhookChange,
         by: Author,
-    ) -> Result<Option<Webhook>, StoreError> {
-        ensure_may_change(&*self.engine, account, by).await?;
-        let input = (WebhookKey { account, id }, change, by);
-        self.write("change_webhook", input, |(key, change, by), tx| {
-            Box::pin(apply(tx, *key, change, *by))
+    ) -> StoreFuture<'_, Option<Webhook>> {
+        Box::pin(async move {
+            ensure_may_change(&*self.engine, account, by).await?;
+            let input = (WebhookKey { account, id }, change, by);
+            self.write("change_webhook", input, |(key, change, by), tx| {
+                Box::pin(apply(tx, *key, change, *by))
+            })
+            .await
         })
-        .await
     }
 
     /// Replaces an endpoint's secret; the former one stays valid until `until`. While an earlier
     /// rotation is in progress, `force` is required.
-    pub async fn rotate_webhook(
+    pub fn rotate_webhook(
         &self,
         account: AccountId,
         id: WebhookId,
@@ -106,44 +103,47 @@ impl Store {
         until: Timestamp,
         force: bool,
         by: Author,
-    ) -> Result<RotateOutcome, StoreError> {
-        ensure_may_change(&*self.engine, account, by).await?;
-        let input = (WebhookKey { account, id }, secret, until, force, by);
-        self.write("rotate_webhook", input, |(key, secret, until, force, by), tx| {
-            Box::pin(async move {
-                let Some(before) = locked(tx, *key).await? else {
-                    return Ok(RotateOutcome::NoWebhook);
-                };
-                if let Some((_, until)) = before.former_secret
-                    && until > by.at
-                    && !force
-                {
-                    return Ok(RotateOutcome::InProgress(until));
-                }
-                let update = "UPDATE webhook SET former_secret = secret, former_until = $3, \
+    ) -> StoreFuture<'_, RotateOutcome> {
+        Box::pin(async move {
+            ensure_may_change(&*self.engine, account, by).await?;
+            let input = (WebhookKey { account, id }, secret, until, force, by);
+            self.write("rotate_webhook", input, |(key, secret, until, force, by), tx| {
+                Box::pin(async move {
+                    let Some(before) = locked(tx, *key).await? else {
+                        return Ok(RotateOutcome::NoWebhook);
+                    };
+                    if let Some((_, until)) = before.former_secret
+                        && until > by.at
+                        && !force
+                    {
+                        return Ok(RotateOutcome::InProgress(until));
+                    }
+                    let update = "UPDATE webhook SET former_secret = secret, former_until = $3, \
                               secret = $2, updated_at = $4 WHERE id = $1";
-                tx.defer(update, &values![key.id, secret, *until, by.at])?;
-                let details = json!({"origin": origin(&before.url)});
-                let rotated = AuditedChange::new(AuditKind::WebhookSecretRotated, key.id, details);
-                tx.audit(key.account, rotated, *by)?;
-                Ok(RotateOutcome::Done(Box::new(Webhook {
-                    former_secret: Some((before.secret, *until)),
-                    secret: secret.clone(),
-                    updated_at: by.at,
-                    ..before
-                })))
+                    tx.defer(update, &values![key.id, secret, *until, by.at])?;
+                    let details = json!({"origin": origin(&before.url)});
+                    let rotated =
+                        AuditedChange::new(AuditKind::WebhookSecretRotated, key.id, details);
+                    tx.audit(key.account, rotated, *by)?;
+                    Ok(RotateOutcome::Done(Box::new(Webhook {
+                        former_secret: Some((before.secret, *until)),
+                        secret: secret.clone(),
+                        updated_at: by.at,
+                        ..before
+                    })))
+                })
             })
+            .await
         })
-        .await
     }
 
     /// Deletes an endpoint with its deliveries; `false` if the account has no such endpoint.
-    pub async fn delete_webhook(
+    pub fn delete_webhook(
         &self,
         account: AccountId,
         id: WebhookId,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         let input = (WebhookKey { account, id }, by);
         self.write("delete_webhook", input, |&(key, by), tx| {
             Box::pin(async move {
@@ -155,7 +155,6 @@ impl Store {
                 Ok(is_deleted)
             })
         })
-        .await
     }
 }
 

@@ -8,7 +8,7 @@ use super::{COLUMNS as ACCOUNT_COLUMNS, account};
 use crate::{
     Account, Actor, AddCredentialOutcome, Author, Credential, CredentialId, CredentialKind,
     IssueTokenOutcome, NewCredential, RevokeTokenOutcome, RotateCredentialOutcome, SecretHash,
-    Store, StoreError,
+    Store, StoreError, StoreFuture,
     audit::ensure_may_change,
     decisions::audit::AuditedChange,
     encoding::millis,
@@ -22,151 +22,149 @@ pub const MAX_ACTIVE_TOKENS: usize = 100;
 
 impl Store {
     /// Adds a credential to an account.
-    pub async fn add_credential(
+    pub fn add_credential(
         &self,
         account: AccountId,
         new: NewCredential,
         by: Author,
-    ) -> Result<AddCredentialOutcome, StoreError> {
+    ) -> StoreFuture<'_, AddCredentialOutcome> {
         self.write("add_credential", (account, new, by), |(account, new, by), tx| {
             Box::pin(async {
                 tx.lock_credentials().await?;
                 add(tx, *account, new, *by).await
             })
         })
-        .await
     }
 
     /// Adds a token to an account that has fewer than [`MAX_ACTIVE_TOKENS`]. If a token is the
     /// author, it must be valid at that time, and permit as much as the new one, for as long.
-    pub async fn issue_token(
+    pub fn issue_token(
         &self,
         account: AccountId,
         new: NewCredential,
         by: Author,
-    ) -> Result<IssueTokenOutcome, StoreError> {
-        // A refused request queues no write and takes no lock.
-        let (path, values) = (ReadPath::Point, owner_values(account, by.at));
-        let owner =
-            self.read_one("find_token_owner", path, select_owner(), values, token_owner).await?;
-        let caller = match by.actor {
-            Actor::Token(id) => {
-                let statement = select("id = $1");
-                self.read_one("find_caller", path, statement, values![id.0], credential).await?
+    ) -> StoreFuture<'_, IssueTokenOutcome> {
+        Box::pin(async move {
+            // A refused request queues no write and takes no lock.
+            let (path, values) = (ReadPath::Point, owner_values(account, by.at));
+            let owner = self
+                .read_one("find_token_owner", path, select_owner(), values, token_owner)
+                .await?;
+            let caller = match by.actor {
+                Actor::Token(id) => {
+                    let statement = select("id = $1");
+                    self.read_one("find_caller", path, statement, values![id.0], credential).await?
+                }
+                Actor::Operator | Actor::Service => None,
+            };
+            if let Some(refusal) = issue_refusal(owner.as_ref(), caller.as_ref(), &new, by) {
+                return Ok(refusal);
             }
-            Actor::Operator | Actor::Service => None,
-        };
-        if let Some(refusal) = issue_refusal(owner.as_ref(), caller.as_ref(), &new, by) {
-            return Ok(refusal);
-        }
-        ensure_may_change(&*self.engine, account, by).await?;
-        self.write("issue_token", (account, new, by), |(account, new, by), tx| {
-            let (account, by) = (*account, *by);
-            Box::pin(async move {
-                tx.lock_credentials().await?;
-                let values = owner_values(account, by.at);
-                let owner = tx.query_one(&select_owner(), &values, token_owner).await?;
-                let caller = match by.actor {
-                    Actor::Token(id) => by_id(tx, id).await?,
-                    Actor::Operator | Actor::Service => None,
-                };
-                let refusal = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
-                    Some(refusal) => refusal,
-                    None => match add(tx, account, new, by).await? {
-                        AddCredentialOutcome::Added(id) => {
-                            return Ok(IssueTokenOutcome::Issued(id));
-                        }
-                        AddCredentialOutcome::SecretTaken => IssueTokenOutcome::SecretTaken,
-                        AddCredentialOutcome::NotFound => IssueTokenOutcome::NotFound,
-                    },
-                };
-                // A refusal waits for no sync.
-                Ok(tx.refuse(refusal))
+            ensure_may_change(&*self.engine, account, by).await?;
+            self.write("issue_token", (account, new, by), |(account, new, by), tx| {
+                let (account, by) = (*account, *by);
+                Box::pin(async move {
+                    tx.lock_credentials().await?;
+                    let values = owner_values(account, by.at);
+                    let owner = tx.query_one(&select_owner(), &values, token_owner).await?;
+                    let caller = match by.actor {
+                        Actor::Token(id) => by_id(tx, id).await?,
+                        Actor::Operator | Actor::Service => None,
+                    };
+                    let refusal = match issue_refusal(owner.as_ref(), caller.as_ref(), new, by) {
+                        Some(refusal) => refusal,
+                        None => match add(tx, account, new, by).await? {
+                            AddCredentialOutcome::Added(id) => {
+                                return Ok(IssueTokenOutcome::Issued(id));
+                            }
+                            AddCredentialOutcome::SecretTaken => IssueTokenOutcome::SecretTaken,
+                            AddCredentialOutcome::NotFound => IssueTokenOutcome::NotFound,
+                        },
+                    };
+                    // A refusal waits for no sync.
+                    Ok(tx.refuse(refusal))
+                })
             })
+            .await
         })
-        .await
     }
 
     /// Adds a replacement to the account of `old`, unless `old` is expired or revoked. `old` expires
     /// at `old_ends_at`, unless it expires earlier. Without an expiry of its own, the replacement
     /// expires when `old` would have expired: otherwise a rotation would turn a temporary credential
     /// into a permanent one. Without a name of its own, it has that of `old`.
-    pub async fn rotate_credential(
+    pub fn rotate_credential(
         &self,
         old: CredentialId,
         new: NewCredential,
         old_ends_at: Timestamp,
         by: Author,
-    ) -> Result<RotateCredentialOutcome, StoreError> {
+    ) -> StoreFuture<'_, RotateCredentialOutcome> {
         let input = (old, new, old_ends_at, by);
         self.write_for_operator("rotate_credential", input, |(old, new, old_ends_at, by), tx| {
             Box::pin(rotate(tx, *old, new, *old_ends_at, *by))
         })
-        .await
     }
 
     /// Revokes a credential; `false` if it does not exist or was already revoked.
-    pub async fn revoke_credential(
-        &self,
-        id: CredentialId,
-        by: Author,
-    ) -> Result<bool, StoreError> {
-        let write = self.write_for_operator("revoke_credential", (id, by), |&(id, by), tx| {
-            Box::pin(revoke(tx, None, id, by))
-        });
-        Ok(write.await? == RevokeTokenOutcome::Revoked)
+    pub fn revoke_credential(&self, id: CredentialId, by: Author) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let write = self.write_for_operator("revoke_credential", (id, by), |&(id, by), tx| {
+                Box::pin(revoke(tx, None, id, by))
+            });
+            Ok(write.await? == RevokeTokenOutcome::Revoked)
+        })
     }
 
     /// Revokes a token of an account.
-    pub async fn revoke_token(
+    pub fn revoke_token(
         &self,
         account: AccountId,
         id: CredentialId,
         by: Author,
-    ) -> Result<RevokeTokenOutcome, StoreError> {
+    ) -> StoreFuture<'_, RevokeTokenOutcome> {
         self.write_for_operator("revoke_token", (account, id, by), |&(account, id, by), tx| {
             Box::pin(revoke(tx, Some(account), id, by))
         })
-        .await
     }
 
     /// The tokens of an account that are neither expired nor revoked at `at`, oldest first.
-    pub async fn active_tokens(
+    pub fn active_tokens(
         &self,
         account: AccountId,
         at: Timestamp,
-    ) -> Result<Vec<Credential>, StoreError> {
+    ) -> StoreFuture<'_, Vec<Credential>> {
         let statement = select(
             "account_id = $1 AND kind = $2 AND revoked_at IS NULL AND \
              (expires_at IS NULL OR expires_at > $3) ORDER BY id",
         );
         let values = values![account, TOKEN, at];
-        self.read("active_tokens", ReadPath::Point, statement, values, credential).await
+        self.read("active_tokens", ReadPath::Point, statement, values, credential)
     }
 
     /// The credentials of an account, oldest first, including expired and revoked ones.
-    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+    pub fn credentials(&self, account: AccountId) -> StoreFuture<'_, Vec<Credential>> {
         let statement = select("account_id = $1 ORDER BY id");
-        self.read("credentials", ReadPath::Point, statement, values![account], credential).await
+        self.read("credentials", ReadPath::Point, statement, values![account], credential)
     }
 
     /// The credential with this secret, even if it is expired or revoked.
-    pub async fn credential(
+    pub fn credential(
         &self,
         kind: CredentialKind,
         hash: SecretHash,
-    ) -> Result<Option<Credential>, StoreError> {
+    ) -> StoreFuture<'_, Option<Credential>> {
         let statement = select("kind = $1 AND hash = $2");
         let values = values![kind.as_str(), hash];
-        self.read_one("credential", ReadPath::Point, statement, values, credential).await
+        self.read_one("credential", ReadPath::Point, statement, values, credential)
     }
 
     /// Records when credentials were last used. An earlier time than the recorded one changes
     /// nothing, and neither does a credential that does not exist.
-    pub async fn record_credential_use(
+    pub fn record_credential_use(
         &self,
         uses: Vec<(CredentialId, Timestamp)>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreFuture<'_, ()> {
         self.write("record_credential_use", uses, |uses, tx| {
             Box::pin(async move {
                 // Two instances never wait for each other in a circle, because each locks the
@@ -185,15 +183,17 @@ impl Store {
                 tx.execute(&update, &values![json!(uses).to_string()]).await.map(drop)
             })
         })
-        .await
     }
 
     /// A number that increases with every change that invalidates cached accounts or credentials.
-    pub async fn credential_epoch(&self) -> Result<u64, StoreError> {
-        let (method, path) = ("credential_epoch", ReadPath::Point);
-        let statement = "SELECT epoch FROM credential_epoch";
-        let epoch = self.read_one(method, path, statement, [], |row| row.number("epoch")).await?;
-        Ok(epoch.unwrap_or_default())
+    pub fn credential_epoch(&self) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let (method, path) = ("credential_epoch", ReadPath::Point);
+            let statement = "SELECT epoch FROM credential_epoch";
+            let epoch =
+                self.read_one(method, path, statement, [], |row| row.number("epoch")).await?;
+            Ok(epoch.unwrap_or_default())
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use galley_domain::id::AccountId;
 use serde_json::json;
 
 use crate::{
-    AddPhoneOutcome, AuditKind, Author, Store, StoreError,
+    AddPhoneOutcome, AuditKind, Author, Store, StoreError, StoreFuture,
     decisions::audit::AuditedChange,
     encoding::without_nul,
     engine::{Dialect, ReadPath, Tx, Value, values},
@@ -29,47 +29,49 @@ struct NewPhone {
 
 impl Store {
     /// Adds a phone number to an account.
-    pub async fn add_phone(
+    pub fn add_phone(
         &self,
         account: AccountId,
         phone: &str,
         by: Author,
-    ) -> Result<AddPhoneOutcome, StoreError> {
+    ) -> StoreFuture<'_, AddPhoneOutcome> {
         let new = NewPhone { account, phone: phone.to_owned(), max: None, by };
-        self.write("add_phone", new, |new, tx| Box::pin(add(tx, new))).await
+        self.write("add_phone", new, |new, tx| Box::pin(add(tx, new)))
     }
 
     /// Adds a phone number to an account that has fewer than `max`; without a maximum, like
     /// [`Store::add_phone`].
-    pub async fn claim_phone(
-        &self,
+    pub fn claim_phone<'s>(
+        &'s self,
         account: AccountId,
-        phone: &str,
+        phone: &'s str,
         max: Option<u64>,
         by: Author,
-    ) -> Result<AddPhoneOutcome, StoreError> {
-        // Every request with an unknown number comes here: those of an account that has reached its
-        // maximum queue no write and take no lock. Without a maximum, PostgreSQL takes no lock.
-        if max.is_some() || self.dialect() == Dialect::Sqlite {
-            let values = [text(phone), account.into(), max.unwrap_or(0).into()];
-            let found =
-                self.read_one("find_claims", ReadPath::Point, CLAIMS, values, claims).await?;
-            if let Some(refusal) = found.and_then(|found| found.refusal(account, max)) {
-                return Ok(refusal);
+    ) -> StoreFuture<'s, AddPhoneOutcome> {
+        Box::pin(async move {
+            // Every request with an unknown number comes here: those of an account that has reached its
+            // maximum queue no write and take no lock. Without a maximum, PostgreSQL takes no lock.
+            if max.is_some() || self.dialect() == Dialect::Sqlite {
+                let values = [text(phone), account.into(), max.unwrap_or(0).into()];
+                let found =
+                    self.read_one("find_claims", ReadPath::Point, CLAIMS, values, claims).await?;
+                if let Some(refusal) = found.and_then(|found| found.refusal(account, max)) {
+                    return Ok(refusal);
+                }
             }
-        }
-        let new = NewPhone { account, phone: phone.to_owned(), max, by };
-        self.write("claim_phone", new, |new, tx| Box::pin(add(tx, new))).await
+            let new = NewPhone { account, phone: phone.to_owned(), max, by };
+            self.write("claim_phone", new, |new, tx| Box::pin(add(tx, new))).await
+        })
     }
 
     /// Takes a phone number from an account, so that another one can claim it; `false` if the
     /// account does not own it. Templates that were created for it stay.
-    pub async fn remove_phone(
+    pub fn remove_phone(
         &self,
         account: AccountId,
         phone: &str,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         let input = (account, phone.to_owned(), by);
         self.write_for_operator("remove_phone", input, |(account, phone, by), tx| {
             Box::pin(async move {
@@ -84,18 +86,17 @@ impl Store {
                 Ok(true)
             })
         })
-        .await
     }
 
     /// The phone numbers of an account.
-    pub async fn phones(&self, account: AccountId) -> Result<Vec<String>, StoreError> {
+    pub fn phones(&self, account: AccountId) -> StoreFuture<'_, Vec<String>> {
         let statement = "SELECT id FROM phone WHERE account_id = $1 ORDER BY id";
-        self.read("phones", ReadPath::Point, statement, values![account], phone).await
+        self.read("phones", ReadPath::Point, statement, values![account], phone)
     }
 
     /// The account that owns a phone number.
-    pub async fn phone_owner(&self, phone: &str) -> Result<Option<AccountId>, StoreError> {
-        self.read_one("phone_owner", ReadPath::Point, OWNER, [text(phone)], owner).await
+    pub fn phone_owner(&self, phone: &str) -> StoreFuture<'_, Option<AccountId>> {
+        self.read_one("phone_owner", ReadPath::Point, OWNER, [text(phone)], owner)
     }
 }
 

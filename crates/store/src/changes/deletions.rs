@@ -9,7 +9,8 @@ use galley_domain::{
 
 use super::decisions::plan;
 use crate::{
-    ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, TemplateChange, TranslationGroup,
+    ChangeOutcome, DeleteOutcome, Initiator, Store, StoreError, StoreFuture, TemplateChange,
+    TranslationGroup,
     emulator::{self, Emulation},
     encoding::key,
     engine::{Tx, Value, values},
@@ -21,10 +22,7 @@ use crate::{
 
 impl Store {
     /// Deletes a template and returns it. Its name is free again immediately; its events stay.
-    pub async fn delete_template(
-        &self,
-        change: TemplateChange,
-    ) -> Result<ChangeOutcome, StoreError> {
+    pub fn delete_template(&self, change: TemplateChange) -> StoreFuture<'_, ChangeOutcome> {
         self.write("delete_template", change, |change, tx| {
             let TemplateChange { account, id, review, actor, trace, at, .. } = *change;
             Box::pin(async move {
@@ -41,15 +39,10 @@ impl Store {
                 Ok(ChangeOutcome::done(Some(planned.before)))
             })
         })
-        .await
     }
 
     /// Deletes all languages of a name, each with its event; none if one cannot be deleted.
-    pub async fn delete_translations(
-        &self,
-        by: Initiator,
-        name: &str,
-    ) -> Result<DeleteOutcome, StoreError> {
+    pub fn delete_translations(&self, by: Initiator, name: &str) -> StoreFuture<'_, DeleteOutcome> {
         let group = TranslationGroup::of(by.account, name);
         self.write("delete_translations", (by, group), |&(by, group), tx| {
             Box::pin(async move {
@@ -63,22 +56,20 @@ impl Store {
                 delete_all(tx, by, &ids, found).await
             })
         })
-        .await
     }
 
     /// Deletes these templates, each with its event; none if one is unknown or cannot be deleted.
-    pub async fn delete_templates(
+    pub fn delete_templates(
         &self,
         by: Initiator,
         ids: Vec<TemplateId>,
-    ) -> Result<DeleteOutcome, StoreError> {
+    ) -> StoreFuture<'_, DeleteOutcome> {
         self.write("delete_templates", (by, ids), |(by, ids), tx| {
             Box::pin(async move {
                 let found = lock_and_select(tx, by.account, ids).await?;
                 delete_all(tx, *by, ids, found).await
             })
         })
-        .await
     }
 }
 

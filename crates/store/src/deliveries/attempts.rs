@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::LOCK;
 use crate::{
-    Attempt, AuditKind, Author, RecordAttemptOutcome, Store, StoreError, Webhook,
+    Attempt, AuditKind, Author, RecordAttemptOutcome, Store, StoreError, StoreFuture, Webhook,
     decisions::audit::AuditedChange,
     encoding::later,
     engine::{AnnouncedRead, Tx, values},
@@ -24,11 +24,8 @@ use crate::{
 impl Store {
     /// Records an attempt and its effect on the endpoint. If the endpoint is disabled, creates its
     /// `webhook.disabled` event.
-    pub async fn record_attempt(
-        &self,
-        attempt: Attempt,
-    ) -> Result<RecordAttemptOutcome, StoreError> {
-        self.write("record_attempt", attempt, |attempt, tx| Box::pin(record(tx, attempt))).await
+    pub fn record_attempt(&self, attempt: Attempt) -> StoreFuture<'_, RecordAttemptOutcome> {
+        self.write("record_attempt", attempt, |attempt, tx| Box::pin(record(tx, attempt)))
     }
 }
 

@@ -4,7 +4,8 @@ use galley_domain::id::{AccountId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    EventSubject, ReadKind, Replay, ReplayOutcome, Store, StoreError, Webhook, WebhookKey,
+    EventSubject, ReadKind, Replay, ReplayOutcome, Store, StoreError, StoreFuture, Webhook,
+    WebhookKey,
     engine::{Dialect, ReadPath, Tx, values},
     events,
     stored_row::{Row, StoredRow as _},
@@ -39,46 +40,49 @@ fn first(row: &Row<'_>) -> Result<Option<u64>, StoreError> {
 impl Store {
     /// Queues events for another delivery to an endpoint: a single one by its row, many by moving the
     /// cursor back.
-    pub async fn replay(
+    pub fn replay(
         &self,
         account: AccountId,
         id: WebhookId,
         replay: Replay,
         at: Timestamp,
-    ) -> Result<ReplayOutcome, StoreError> {
-        let mut found = None;
-        if let Replay::Since(since) = replay
-            && self.dialect() == Dialect::Sqlite
-        {
-            // This search can be slow, so the writer does not make it.
-            let path = ReadPath::Account(ReadKind::Feed, account);
-            let values = values![account, since];
-            found = self.read_one("first_event_since", path, FIRST_SINCE, values, first).await?;
-        }
-        let input = (WebhookKey { account, id }, replay, at, found.flatten());
-        self.write("replay", input, |&(key, replay, at, found), tx| {
-            Box::pin(async move {
-                let Some(webhook) = locked(tx, key).await? else {
-                    return Ok(ReplayOutcome::NoWebhook);
-                };
-                let since = match replay {
-                    Replay::One(seq) => return replay_one(tx, &webhook, seq, at).await,
-                    Replay::Since(since) => since,
-                };
-                let (first, newest) = match tx.dialect() {
-                    Dialect::Sqlite => (found, tx.newest_event(webhook.account)?),
-                    Dialect::Postgres => search(tx, &webhook, since).await?,
-                };
-                let (Some(first), Some(newest)) = (first, newest) else {
-                    return Ok(ReplayOutcome::Queued(0));
-                };
-                let cursor = webhook.cursor.min(first.saturating_sub(1));
-                let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
-                tx.defer(update, &values![webhook.id, cursor])?;
-                Ok(ReplayOutcome::Queued(newest.saturating_sub(cursor)))
+    ) -> StoreFuture<'_, ReplayOutcome> {
+        Box::pin(async move {
+            let mut found = None;
+            if let Replay::Since(since) = replay
+                && self.dialect() == Dialect::Sqlite
+            {
+                // This search can be slow, so the writer does not make it.
+                let path = ReadPath::Account(ReadKind::Feed, account);
+                let values = values![account, since];
+                found =
+                    self.read_one("first_event_since", path, FIRST_SINCE, values, first).await?;
+            }
+            let input = (WebhookKey { account, id }, replay, at, found.flatten());
+            self.write("replay", input, |&(key, replay, at, found), tx| {
+                Box::pin(async move {
+                    let Some(webhook) = locked(tx, key).await? else {
+                        return Ok(ReplayOutcome::NoWebhook);
+                    };
+                    let since = match replay {
+                        Replay::One(seq) => return replay_one(tx, &webhook, seq, at).await,
+                        Replay::Since(since) => since,
+                    };
+                    let (first, newest) = match tx.dialect() {
+                        Dialect::Sqlite => (found, tx.newest_event(webhook.account)?),
+                        Dialect::Postgres => search(tx, &webhook, since).await?,
+                    };
+                    let (Some(first), Some(newest)) = (first, newest) else {
+                        return Ok(ReplayOutcome::Queued(0));
+                    };
+                    let cursor = webhook.cursor.min(first.saturating_sub(1));
+                    let update = "UPDATE webhook SET cursor = $2 WHERE id = $1";
+                    tx.defer(update, &values![webhook.id, cursor])?;
+                    Ok(ReplayOutcome::Queued(newest.saturating_sub(cursor)))
+                })
             })
+            .await
         })
-        .await
     }
 }
 

@@ -5,7 +5,7 @@ mod injected;
 
 #[cfg(feature = "testing")]
 pub use self::injected::{Fault, Faults, PlantedError};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, StoreFuture};
 
 /// The faults of a store; none, unless it is a store for tests.
 #[derive(Default)]
@@ -35,17 +35,17 @@ impl FaultPoints {
 
 impl Store {
     /// Runs a method with its faults.
-    pub(crate) async fn with_faults_of<T>(
-        &self,
+    pub(crate) fn with_faults_of<'s, T: Send + 's>(
+        &'s self,
         method: &'static str,
-        run: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
+        run: StoreFuture<'s, T>,
+    ) -> StoreFuture<'s, T> {
         #[cfg(feature = "testing")]
         if let Some(faults) = &self.faults.injected {
-            return faults.around(method, run).await;
+            return Box::pin(faults.around(method, run));
         }
         #[cfg(not(feature = "testing"))]
         let _ = (self, method);
-        run.await
+        run
     }
 }

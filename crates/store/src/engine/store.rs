@@ -4,8 +4,14 @@ use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use super::{Body, Dialect, Engine, Read, ReadPath, Value, Write, WriteKind, faults::FaultPoints};
+use super::{
+    Body, Dialect, Engine, Read, ReadPath, Value, Write, WriteKind, faults::FaultPoints, fetch, run,
+};
 use crate::{StoreError, stored_row::Row};
+
+/// What a method of a [`Store`] returns. It is boxed, so that the method is compiled once, with the
+/// store: the body of an `async fn` is compiled again wherever it is awaited.
+pub type StoreFuture<'s, T> = BoxFuture<'s, Result<T, StoreError>>;
 
 /// A database that holds everything the service stores.
 ///
@@ -33,7 +39,7 @@ impl Store {
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>> {
+    ) -> StoreFuture<'_, T> {
         self.write_as(WriteKind::Ordinary, method, input, body)
     }
 
@@ -43,7 +49,7 @@ impl Store {
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>> {
+    ) -> StoreFuture<'_, T> {
         self.write_as(WriteKind::ForOperator, method, input, body)
     }
 
@@ -54,10 +60,10 @@ impl Store {
         method: &'static str,
         input: I,
         body: Body<I, T>,
-    ) -> BoxFuture<'_, Result<T, StoreError>> {
+    ) -> StoreFuture<'_, T> {
         let at_commit = self.faults.at_commit(method);
         let write = Write { input, body, kind, at_commit };
-        Box::pin(self.with_faults_of(method, super::run(&*self.engine, write)))
+        self.with_faults_of(method, Box::pin(run(&*self.engine, write)))
     }
 
     /// Runs a statement that only reads.
@@ -68,31 +74,33 @@ impl Store {
         statement: impl Into<Cow<'static, str>>,
         values: impl IntoIterator<Item = Value<'v>>,
         decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> BoxFuture<'_, Result<Vec<T>, StoreError>> {
+    ) -> StoreFuture<'_, Vec<T>> {
         let read = Read::new(path, statement, values, decode);
-        Box::pin(self.with_faults_of(method, super::fetch(&*self.engine, read)))
+        self.with_faults_of(method, Box::pin(fetch(&*self.engine, read)))
     }
 
     /// Runs a statement that reads at most one row.
-    pub(crate) async fn read_one<'v, T: Send + 'static>(
+    pub(crate) fn read_one<'v, T: Send + 'static>(
         &self,
         method: &'static str,
         path: ReadPath,
         statement: impl Into<Cow<'static, str>>,
         values: impl IntoIterator<Item = Value<'v>>,
         decode: impl Fn(&Row<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Option<T>, StoreError> {
-        Ok(self.read(method, path, statement, values, decode).await?.into_iter().next())
+    ) -> StoreFuture<'_, Option<T>> {
+        let rows = self.read(method, path, statement, values, decode);
+        Box::pin(async { Ok(rows.await?.into_iter().next()) })
     }
 
     /// Whether a statement that only reads returns a row.
-    pub(crate) async fn exists<'v>(
+    pub(crate) fn exists<'v>(
         &self,
         method: &'static str,
         path: ReadPath,
         statement: impl Into<Cow<'static, str>>,
         values: impl IntoIterator<Item = Value<'v>>,
-    ) -> Result<bool, StoreError> {
-        Ok(self.read_one(method, path, statement, values, |_| Ok(())).await?.is_some())
+    ) -> StoreFuture<'_, bool> {
+        let rows = self.read(method, path, statement, values, |_| Ok(()));
+        Box::pin(async { Ok(!rows.await?.is_empty()) })
     }
 }

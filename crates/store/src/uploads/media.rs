@@ -8,7 +8,7 @@ use super::{
     decisions::{media, public_media, unused_cutoff},
 };
 use crate::{
-    MAX_UPLOAD_BYTES, MEDIA_READ_BYTES, Media, SampleLink, Store, StoreError,
+    MAX_UPLOAD_BYTES, MEDIA_READ_BYTES, Media, SampleLink, Store, StoreError, StoreFuture,
     encoding::without_nul,
     engine::{Dialect, ReadPath, Tx, Value, values},
     records::KeptSamples,
@@ -18,47 +18,50 @@ use crate::{
 impl Store {
     /// A complete file that a template of the account may reference by its handle. Creating or
     /// editing a template that references the file exempts it from expiry.
-    pub async fn sample(
+    pub fn sample(
         &self,
         account: AccountId,
         handle: &str,
         at: Timestamp,
-    ) -> Result<Option<Media>, StoreError> {
+    ) -> StoreFuture<'_, Option<Media>> {
         let statement = "SELECT sniffed, length, file_name, \
                          CASE WHEN used_at IS NULL THEN emulated_at END AS emulated_at FROM upload \
                          WHERE handle = $1 AND account_id = $2 AND received = length AND \
                          (used_at IS NOT NULL OR finished_at > $3)";
         let handle = without_nul(handle);
         let values = values![&*handle, account, unused_cutoff(at)];
-        self.read_one("sample", ReadPath::Point, statement, values, media).await
+        self.read_one("sample", ReadPath::Point, statement, values, media)
     }
 
     /// A complete file by its handle, which is the only authorisation needed; `None` while its
     /// account is disabled.
-    pub async fn media(&self, handle: &str) -> Result<Option<Media>, StoreError> {
+    pub fn media(&self, handle: &str) -> StoreFuture<'_, Option<Media>> {
         let statement = "SELECT sniffed, length, file_name, emulated_at, account_id, emulator \
                          FROM upload JOIN account ON account.id = account_id \
                          WHERE handle = $1 AND received = length AND disabled_at IS NULL";
         let handle = without_nul(handle);
         let values = values![&*handle];
-        self.read_one("media", ReadPath::Point, statement, values, public_media).await
+        self.read_one("media", ReadPath::Point, statement, values, public_media)
     }
 
     /// A part of a complete file from `offset` on: 1 to [`MEDIA_READ_BYTES`] bytes, or none at the
     /// end of the file.
-    pub async fn media_chunk(&self, handle: &str, offset: u64) -> Result<Vec<u8>, StoreError> {
-        let statement = format!(
-            "SELECT upload, place, substr(bytes, CAST($2 - place AS integer) + 1, $3) AS bytes, \
+    pub fn media_chunk<'s>(&'s self, handle: &'s str, offset: u64) -> StoreFuture<'s, Vec<u8>> {
+        Box::pin(async move {
+            let statement = format!(
+                "SELECT upload, place, substr(bytes, CAST($2 - place AS integer) + 1, $3) AS bytes, \
              {} AS is_intact FROM upload_chunk WHERE upload = \
              (SELECT number FROM upload WHERE handle = $1 AND received = length) AND place <= $2 \
              ORDER BY place DESC LIMIT 1",
-            is_intact(self.dialect())
-        );
-        // No file is longer, and places in a chunk have 32 bits.
-        let (handle, offset) = (without_nul(handle), offset.min(MAX_UPLOAD_BYTES));
-        let values = values![&*handle, offset, Value::size(MEDIA_READ_BYTES)];
-        let found = self.read_one("media_chunk", ReadPath::Media, statement, values, chunk).await?;
-        Ok(found.map(|(_, bytes)| bytes).unwrap_or_default())
+                is_intact(self.dialect())
+            );
+            // No file is longer, and places in a chunk have 32 bits.
+            let (handle, offset) = (without_nul(handle), offset.min(MAX_UPLOAD_BYTES));
+            let values = values![&*handle, offset, Value::size(MEDIA_READ_BYTES)];
+            let found =
+                self.read_one("media_chunk", ReadPath::Media, statement, values, chunk).await?;
+            Ok(found.map(|(_, bytes)| bytes).unwrap_or_default())
+        })
     }
 }
 

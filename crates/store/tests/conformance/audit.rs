@@ -299,7 +299,7 @@ fn every_method_that_changes_something_is_listed_with_its_entries() {
         ["engine", "fair_slots.rs", "migrate", "migrate.rs", "postgres", "postgres.rs", "sqlite"];
     let methods: BTreeSet<String> = subjects
         .filter(|path| others.iter().all(|other| !path.ends_with(other)))
-        .flat_map(|path| methods_in(&path, "\n    pub async fn "))
+        .flat_map(|path| methods_in(&path))
         .collect();
     let others = [READING, EMULATOR, UPSTREAM, TEMPLATE_CHANGES, UPKEEP].map(str::split_whitespace);
     let listed = AUDITED.iter().map(|(method, _)| *method).chain(others.into_iter().flatten());
@@ -310,15 +310,18 @@ fn every_method_that_changes_something_is_listed_with_its_entries() {
     );
 }
 
-/// The names of the methods that begin so, in a file or in all files of a folder.
-fn methods_in(path: &Path, beginning: &str) -> BTreeSet<String> {
+/// The names of the methods in a file, or in all files of a folder, that read or write the store.
+fn methods_in(path: &Path) -> BTreeSet<String> {
     if path.is_dir() {
         let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        return entries.flat_map(|path| methods_in(&path, beginning)).collect();
+        return entries.flat_map(|path| methods_in(&path)).collect();
     }
     let source = std::fs::read_to_string(path).unwrap();
+    let is_method = |rest: &&str| rest.split(" {").next().unwrap().contains("-> StoreFuture<");
+    let methods = source.split("\n    pub fn ").skip(1).filter(is_method);
+    let asynchronous = source.split("\n    pub async fn ").skip(1);
     let name = |rest: &str| rest.split(['(', '<']).next().unwrap().to_owned();
-    source.split(beginning).skip(1).map(name).collect()
+    methods.chain(asynchronous).map(name).collect()
 }
 
 #[on_both_databases]
