@@ -25,7 +25,7 @@ pub(crate) use self::{
     },
 };
 use crate::{
-    ChangeClockOutcome, DueWork, EmulatedApp, Store, StoreError, StoredSecret,
+    ChangeClockOutcome, DueWork, EmulatedApp, Store, StoreError, StoreFuture, StoredSecret,
     engine::{Dialect, ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
 };
@@ -54,18 +54,18 @@ impl Emulation {
 
 impl Store {
     /// The clock of an account; `None` if it is not an emulator.
-    pub async fn emulator_clock(&self, account: AccountId) -> Result<Option<Clock>, StoreError> {
-        self.read_one("emulator_clock", ReadPath::Point, CLOCK, values![account], clock).await
+    pub fn emulator_clock(&self, account: AccountId) -> StoreFuture<'_, Option<Clock>> {
+        self.read_one("emulator_clock", ReadPath::Point, CLOCK, values![account], clock)
     }
 
     /// Changes the clock of an account. What became due by that is applied by
     /// [`Store::apply_due_steps`].
-    pub async fn change_clock(
+    pub fn change_clock(
         &self,
         account: AccountId,
         change: ClockChange,
         at: Timestamp,
-    ) -> Result<ChangeClockOutcome, StoreError> {
+    ) -> StoreFuture<'_, ChangeClockOutcome> {
         self.write("change_clock", (account, change, at), |&(account, change, at), tx| {
             Box::pin(async move {
                 let select = format!("{CLOCK}{}", lock(tx.dialect()));
@@ -81,66 +81,64 @@ impl Store {
                 Ok(ChangeClockOutcome::Changed(after))
             })
         })
-        .await
     }
 
     /// The accounts with due steps, and when the next step is due, on clocks that run.
-    pub async fn accounts_with_due_steps(
-        &self,
-        at: Timestamp,
-    ) -> Result<DueWork<AccountId>, StoreError> {
-        let select = self.dialect().either(
-            "SELECT account_id, at, since, (SELECT min(due_at) FROM script_step s \
+    pub fn accounts_with_due_steps(&self, at: Timestamp) -> StoreFuture<'_, DueWork<AccountId>> {
+        Box::pin(async move {
+            let select = self.dialect().either(
+                "SELECT account_id, at, since, (SELECT min(due_at) FROM script_step s \
              WHERE s.account_id = c.account_id) AS due_at FROM emulator_clock c \
              WHERE due_at IS NOT NULL ORDER BY account_id",
-            "SELECT c.account_id, c.at, c.since, s.due_at FROM emulator_clock c \
+                "SELECT c.account_id, c.at, c.since, s.due_at FROM emulator_clock c \
              JOIN LATERAL (SELECT min(due_at) AS due_at FROM script_step \
              WHERE account_id = c.account_id) AS s ON s.due_at IS NOT NULL ORDER BY c.account_id",
-        );
-        let (method, path) = ("accounts_with_due_steps", ReadPath::Background);
-        let work = self.read(method, path, select, [], move |row| {
-            let due_at = clock(row)?.real_time_of(row.timestamp("due_at")?, at);
-            Ok((row.account_id("account_id")?, due_at))
-        });
-        Ok(DueWork::at(at, work.await?))
+            );
+            let (method, path) = ("accounts_with_due_steps", ReadPath::Background);
+            let work = self.read(method, path, select, [], move |row| {
+                let due_at = clock(row)?.real_time_of(row.timestamp("due_at")?, at);
+                Ok((row.account_id("account_id")?, due_at))
+            });
+            Ok(DueWork::at(at, work.await?))
+        })
     }
 
     /// The app of an emulator account, to which clients subscribe.
-    pub async fn emulated_app(&self, account: AccountId) -> Result<EmulatedApp, StoreError> {
-        let (method, path) = ("emulated_app", ReadPath::Point);
-        let select = "SELECT secret, callback_override FROM emulated_app WHERE account_id = $1";
-        let found = self.read_one(method, path, select, values![account], |row| {
-            Ok(EmulatedApp {
-                secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
-                callback_override: row.value("callback_override")?,
-            })
-        });
-        Ok(found.await?.unwrap_or_default())
+    pub fn emulated_app(&self, account: AccountId) -> StoreFuture<'_, EmulatedApp> {
+        Box::pin(async move {
+            let (method, path) = ("emulated_app", ReadPath::Point);
+            let select = "SELECT secret, callback_override FROM emulated_app WHERE account_id = $1";
+            let found = self.read_one(method, path, select, values![account], |row| {
+                Ok(EmulatedApp {
+                    secret: row.value::<Option<Vec<u8>>>("secret")?.map(StoredSecret),
+                    callback_override: row.value("callback_override")?,
+                })
+            });
+            Ok(found.await?.unwrap_or_default())
+        })
     }
 
     /// Sets the secret that signs the webhooks of the app; `false` if the account is not an emulator.
-    pub async fn set_app_secret(
+    pub fn set_app_secret(
         &self,
         account: AccountId,
         secret: StoredSecret,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         self.write("set_app_secret", (account, secret), |(account, secret), tx| {
             Box::pin(set(tx, *account, "emulated_app", "secret", secret.into()))
         })
-        .await
     }
 
     /// Sets the address with which a client wants to override the callback of the app; `false` if
     /// the account is not an emulator.
-    pub async fn set_callback_override(
+    pub fn set_callback_override(
         &self,
         account: AccountId,
         url: Option<String>,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         self.write("set_callback_override", (account, url), |(account, url), tx| {
             Box::pin(set(tx, *account, "emulated_app", "callback_override", url.as_deref().into()))
         })
-        .await
     }
 }
 

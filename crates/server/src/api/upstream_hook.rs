@@ -142,7 +142,7 @@ async fn recipients<'h>(
         return Ok(recipients);
     }
     // One of them may be that of the path.
-    let others = app.store().connections_to(wabas, MAX_OTHER_CONNECTIONS + 1).await?;
+    let others = app.store().connections_to(&wabas, MAX_OTHER_CONNECTIONS + 1).await?;
     let others = others.iter().filter(|it| it.account != own.account);
     recipients.extend(others.filter(|it| is_same_app(app, own, secret, it)).filter_map(hints_of));
     Ok(recipients)

@@ -142,7 +142,7 @@ impl Session {
 
     async fn is_new_content(&self, remote: &RemoteTemplate) -> Result<bool, SyncError> {
         let (store, account) = (&self.context.store, self.connection.account);
-        let row = store.mirrored_template(account, remote.id.clone()).await?;
+        let row = store.mirrored_template(account, &remote.id).await?;
         let local = if let Some(template) = row.as_ref().and_then(|row| row.template) {
             store.template(account, template).await?
         } else {

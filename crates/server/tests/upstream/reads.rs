@@ -69,7 +69,7 @@ fn make_unreadable(connected: &Connected, ids: &[RemoteId]) {
 
 async fn row(connected: &Connected, id: &RemoteId) -> MirroredTemplate {
     let store = &connected.service.store;
-    store.mirrored_template(connected.account, id.clone()).await.unwrap().unwrap()
+    store.mirrored_template(connected.account, id).await.unwrap().unwrap()
 }
 
 async fn status(connected: &Connected, id: &RemoteId) -> Status {

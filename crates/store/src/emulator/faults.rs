@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::lock;
 use crate::{
-    CreateFaultOutcome, Store, StoreError, StoredFault,
+    CreateFaultOutcome, Store, StoreError, StoreFuture, StoredFault,
     encoding::millis,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -20,12 +20,12 @@ const CAN_STRIKE: &str = "SELECT number, document, matched, created_at FROM faul
 
 impl Store {
     /// Adds a fault. If there is no room for it, it replaces the oldest one that is spent.
-    pub async fn create_fault(
+    pub fn create_fault(
         &self,
         account: AccountId,
         fault: Fault,
         at: Timestamp,
-    ) -> Result<CreateFaultOutcome, StoreError> {
+    ) -> StoreFuture<'_, CreateFaultOutcome> {
         self.write("create_fault", (account, fault, at), |&(account, ref fault, at), tx| {
             Box::pin(async move {
                 let Some(last) = lock_clock(tx, account).await? else {
@@ -60,22 +60,17 @@ impl Store {
                 })))
             })
         })
-        .await
     }
 
     /// The faults of an account, oldest first, also those that never strike again.
-    pub async fn faults(&self, account: AccountId) -> Result<Vec<StoredFault>, StoreError> {
+    pub fn faults(&self, account: AccountId) -> StoreFuture<'_, Vec<StoredFault>> {
         let select = "SELECT number, document, matched, created_at FROM fault \
                       WHERE account_id = $1 ORDER BY number";
-        self.read("faults", ReadPath::Point, select, values![account], fault).await
+        self.read("faults", ReadPath::Point, select, values![account], fault)
     }
 
     /// Deletes one fault, or all of an account; returns how many.
-    pub async fn delete_faults(
-        &self,
-        account: AccountId,
-        number: Option<u64>,
-    ) -> Result<usize, StoreError> {
+    pub fn delete_faults(&self, account: AccountId, number: Option<u64>) -> StoreFuture<'_, usize> {
         self.write("delete_faults", (account, number), |&(account, number), tx| {
             Box::pin(async move {
                 lock_clock(tx, account).await?;
@@ -86,42 +81,47 @@ impl Store {
                 Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
             })
         })
-        .await
     }
 
     /// Decides which fault strikes a call about a template of this name, and counts the call. Only
     /// reads if the account has no fault for this call that can still strike.
-    pub async fn decide_fault(
-        &self,
+    pub fn decide_fault<'s>(
+        &'s self,
         account: AccountId,
         call: Call,
-        name: Option<&str>,
-    ) -> Result<Option<FaultEffect>, StoreError> {
-        // Most calls of most accounts meet no fault, and need no write.
-        let values = values![account, call.as_str()];
-        if !self.exists("decide_fault", ReadPath::Point, CAN_STRIKE, values).await? {
-            return Ok(None);
-        }
-        let input = (account, call, name.map(str::to_owned));
-        self.write("count_struck_call", input, |&(account, call, ref name), tx| {
-            Box::pin(async move {
-                lock_clock(tx, account).await?;
-                let stored = tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
-                let (effect, counted) = decide(stored, call, name.as_deref());
-                if counted.is_empty() {
-                    // A commit would wait for the disk, although nothing has changed.
-                    return Ok(tx.refuse(effect));
-                }
-                for fault in &counted {
-                    let update = "UPDATE fault SET matched = $3, spent = $4 \
+        name: Option<&'s str>,
+    ) -> StoreFuture<'s, Option<FaultEffect>> {
+        Box::pin(async move {
+            // Most calls of most accounts meet no fault, and need no write.
+            let values = values![account, call.as_str()];
+            if !self.exists("decide_fault", ReadPath::Point, CAN_STRIKE, values).await? {
+                return Ok(None);
+            }
+            let input = (account, call, name.map(str::to_owned));
+            self.write("count_struck_call", input, |&(account, call, ref name), tx| {
+                Box::pin(async move {
+                    lock_clock(tx, account).await?;
+                    let stored =
+                        tx.query(CAN_STRIKE, &values![account, call.as_str()], fault).await?;
+                    let (effect, counted) = decide(stored, call, name.as_deref());
+                    if counted.is_empty() {
+                        // A commit would wait for the disk, although nothing has changed.
+                        return Ok(tx.refuse(effect));
+                    }
+                    for fault in &counted {
+                        let update = "UPDATE fault SET matched = $3, spent = $4 \
                                   WHERE account_id = $1 AND number = $2";
-                    let matched = fault.counted.matched;
-                    tx.defer(update, &values![account, fault.number, matched, fault.is_spent()])?;
-                }
-                Ok(effect)
+                        let matched = fault.counted.matched;
+                        tx.defer(
+                            update,
+                            &values![account, fault.number, matched, fault.is_spent()],
+                        )?;
+                    }
+                    Ok(effect)
+                })
             })
+            .await
         })
-        .await
     }
 }
 

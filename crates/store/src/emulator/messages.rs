@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::clock;
 use crate::{
-    NewMessage, ReadKind, SentTemplate, Store, StoreError, StoredMessage,
+    NewMessage, ReadKind, SentTemplate, Store, StoreError, StoreFuture, StoredMessage,
     encoding::{key, millis},
     engine::{self, Engine, Read, ReadPath, Value, Write, values},
     stored_row::{Row, StoredRow as _},
@@ -24,35 +24,37 @@ impl Store {
     /// deletes the messages beyond
     /// [`MAX_KEPT`](galley_domain::emulator::messages::MAX_KEPT). `None` if the account is not an
     /// emulator.
-    pub async fn add_message(&self, new: NewMessage) -> Result<Option<StoredMessage>, StoreError> {
-        self.with_faults_of("add_message", self.engine.add_message(new)).await
+    pub fn add_message(&self, new: NewMessage) -> StoreFuture<'_, Option<StoredMessage>> {
+        self.with_faults_of("add_message", self.engine.add_message(new))
     }
 
     /// At most `limit` of the messages that are kept, newest first; with `before`, only those before this
     /// number.
-    pub async fn messages(
+    pub fn messages(
         &self,
         account: AccountId,
         before: Option<u64>,
         limit: usize,
         at: Timestamp,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
-        let select = format!(
-            "SELECT {COLUMNS} FROM message m JOIN emulator_clock c \
+    ) -> StoreFuture<'_, Vec<StoredMessage>> {
+        Box::pin(async move {
+            let select = format!(
+                "SELECT {COLUMNS} FROM message m JOIN emulator_clock c \
              ON c.account_id = m.account_id LEFT JOIN template t \
              ON t.id = m.template_id AND t.account_id = m.account_id \
              WHERE m.account_id = $1 AND m.number < $2 AND m.created_at > $3 \
              ORDER BY m.number DESC LIMIT $4"
-        );
-        let before = Value::bound(before.unwrap_or(u64::MAX));
-        let values = values![account, before, retention_cutoff(at), Value::size(limit)];
-        let path = ReadPath::Account(ReadKind::List, account);
-        let found = self.read("messages", path, select, values, message).await?;
-        let seen = found.into_iter().map(|(message, clock)| StoredMessage {
-            status: status(message.failure, message.sent_at, clock.now(at)),
-            ..message
-        });
-        Ok(seen.collect())
+            );
+            let before = Value::bound(before.unwrap_or(u64::MAX));
+            let values = values![account, before, retention_cutoff(at), Value::size(limit)];
+            let path = ReadPath::Account(ReadKind::List, account);
+            let found = self.read("messages", path, select, values, message).await?;
+            let seen = found.into_iter().map(|(message, clock)| StoredMessage {
+                status: status(message.failure, message.sent_at, clock.now(at)),
+                ..message
+            });
+            Ok(seen.collect())
+        })
     }
 }
 

@@ -24,7 +24,7 @@ use self::run::{LOCK_CLEANUP_ROWS, QueuedStep, ScriptRun, name_lock};
 use super::{CLOCK, Emulation, clock, set};
 use crate::{
     ChangeOutcome, CreateOutcome, CreatedTemplate, DueSteps, NewTemplate, Store, StoreError,
-    StoredTemplate, TemplateChange,
+    StoreFuture, StoredTemplate, TemplateChange,
     engine::{ReadPath, Tx, Value, values},
     events,
     stored_row::{Row, StoredRow as _},
@@ -41,36 +41,32 @@ const STEPS: &str = "SELECT id, template_id, due_at, action, argument FROM scrip
 
 impl Store {
     /// The review rules of an account.
-    pub async fn review_rules(&self, account: AccountId) -> Result<ReviewRules, StoreError> {
-        let (path, values) = (ReadPath::Point, values![account]);
-        let found = self.read_one("review_rules", path, RULES, values, rules).await?;
-        Ok(found.unwrap_or_default())
+    pub fn review_rules(&self, account: AccountId) -> StoreFuture<'_, ReviewRules> {
+        Box::pin(async move {
+            let (path, values) = (ReadPath::Point, values![account]);
+            let found = self.read_one("review_rules", path, RULES, values, rules).await?;
+            Ok(found.unwrap_or_default())
+        })
     }
 
     /// Replaces the review rules of an account; `false` if it is not an emulator. Steps that are
     /// queued stay.
-    pub async fn set_review_rules(
+    pub fn set_review_rules(
         &self,
         account: AccountId,
         rules: ReviewRules,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         self.write("set_review_rules", (account, rules), |(account, rules), tx| {
             Box::pin(set(tx, *account, "review_rules", "document", rules.as_json().into()))
         })
-        .await
     }
 
     /// Applies the steps of review scripts that are due on the account's clock, in the order of
     /// their times, at most [`MAX_STEPS_PER_TRANSACTION`].
-    pub async fn apply_due_steps(
-        &self,
-        account: AccountId,
-        at: Timestamp,
-    ) -> Result<DueSteps, StoreError> {
+    pub fn apply_due_steps(&self, account: AccountId, at: Timestamp) -> StoreFuture<'_, DueSteps> {
         self.write("apply_due_steps", (account, at), |&(account, at), tx| {
             Box::pin(apply_due(tx, account, at))
         })
-        .await
     }
 }
 

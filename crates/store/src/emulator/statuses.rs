@@ -10,7 +10,8 @@ use self::pending::{
 };
 use super::{clock, lock};
 use crate::{
-    DueStatuses, Fenced, LeaseTimes, StatusCursor, StatusLease, Store, StoreError, WebhookKey,
+    DueStatuses, Fenced, LeaseTimes, StatusCursor, StatusLease, Store, StoreError, StoreFuture,
+    WebhookKey,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -19,55 +20,53 @@ use crate::{
 
 impl Store {
     /// The endpoints to which statuses may have to be sent, of all accounts.
-    pub async fn endpoints_with_statuses(
-        &self,
-        at: Timestamp,
-    ) -> Result<Vec<WebhookKey>, StoreError> {
-        let first = |position: &str| {
-            format!(
-                "(SELECT m.sent_at FROM message m WHERE m.account_id = w.account_id AND \
+    pub fn endpoints_with_statuses(&self, at: Timestamp) -> StoreFuture<'_, Vec<WebhookKey>> {
+        Box::pin(async move {
+            let first = |position: &str| {
+                format!(
+                    "(SELECT m.sent_at FROM message m WHERE m.account_id = w.account_id AND \
                  m.number > s.{position} ORDER BY m.number LIMIT 1) AS first_{position}"
-            )
-        };
-        let select = format!(
-            "SELECT w.id, w.account_id, w.resting_until, c.at, c.since, c.last_message, s.sent, \
+                )
+            };
+            let select = format!(
+                "SELECT w.id, w.account_id, w.resting_until, c.at, c.since, c.last_message, s.sent, \
              s.delivered, s.read, s.leased_until, {}, {}, {} FROM emulator_clock c \
              JOIN account a ON a.id = c.account_id JOIN webhook w ON w.account_id = c.account_id \
              LEFT JOIN status_cursor s ON s.webhook_id = w.id \
              WHERE coalesce(s.read, 0) < c.last_message AND {RECEIVES_STATUSES} ORDER BY w.id",
-            first("sent"),
-            first("delivered"),
-            first("read"),
-        );
-        let (method, path) = ("endpoints_with_statuses", ReadPath::Background);
-        let found = self.read(method, path, select, [], |row| {
-            let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
-            Ok((WebhookKey { account, id }, EndpointStatuses::read(row)?))
-        });
-        let found = found.await?.into_iter().filter(|(_, statuses)| statuses.has_work(at));
-        Ok(found.map(|(endpoint, _)| endpoint).collect())
+                first("sent"),
+                first("delivered"),
+                first("read"),
+            );
+            let (method, path) = ("endpoints_with_statuses", ReadPath::Background);
+            let found = self.read(method, path, select, [], |row| {
+                let (account, id) = (row.account_id("account_id")?, row.webhook_id("id")?);
+                Ok((WebhookKey { account, id }, EndpointStatuses::read(row)?))
+            });
+            let found = found.await?.into_iter().filter(|(_, statuses)| statuses.has_work(at));
+            Ok(found.map(|(endpoint, _)| endpoint).collect())
+        })
     }
 
     /// Leases the next statuses of an endpoint, at most `limit`.
-    pub async fn lease_statuses(
+    pub fn lease_statuses(
         &self,
         endpoint: WebhookId,
         limit: usize,
         times: LeaseTimes,
-    ) -> Result<StatusLease, StoreError> {
+    ) -> StoreFuture<'_, StatusLease> {
         self.write("lease_statuses", (endpoint, limit, times), |&(endpoint, limit, times), tx| {
             Box::pin(lease(tx, endpoint, limit, times))
         })
-        .await
     }
 
     /// Records that all leased statuses up to these were sent, and ends the lease.
-    pub async fn record_statuses(
+    pub fn record_statuses(
         &self,
         endpoint: WebhookId,
         lease_until: Timestamp,
         through: StatusCursor,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<()>> {
         let input = (endpoint, lease_until, through);
         self.write("record_statuses", input, |&(endpoint, lease_until, through), tx| {
             Box::pin(async move {
@@ -81,7 +80,6 @@ impl Store {
                 })
             })
         })
-        .await
     }
 }
 

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{
     Actor, AuditKind, Author, ChangeOutcome, MirroredTemplate, SampleLink, Store, StoreError,
-    StoredOperation, StoredTemplate, TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    StoreFuture, StoredOperation, StoredTemplate, TemplateChange, UpstreamAction,
+    UpstreamActionOutcome,
     decisions::audit::AuditedChange,
     engine::{Tx, values},
     template_rows::{accepted_edit, write_edit},
@@ -32,11 +33,11 @@ impl Store {
     /// Does what a person asks for a template, and records it. A queued operation supersedes the earlier
     /// ones, except those whose call has begun. One about the archive and one about a version leave each
     /// other.
-    pub async fn act_upstream(
+    pub fn act_upstream(
         &self,
         change: TemplateChange,
         action: UpstreamAction,
-    ) -> Result<UpstreamActionOutcome, StoreError> {
+    ) -> StoreFuture<'_, UpstreamActionOutcome> {
         self.write("act_upstream", (change, action), |&(ref change, action), tx| {
             Box::pin(async move {
                 let outcome = apply(tx, change, action).await?;
@@ -53,17 +54,16 @@ impl Store {
                 Ok(outcome)
             })
         })
-        .await
     }
 
     /// Supersedes the operations of a template, refused and conflicting ones, too, except those whose
     /// call has begun; returns how many. A person adopts what the provider has instead.
-    pub async fn abandon_operations(
+    pub fn abandon_operations(
         &self,
         account: AccountId,
         template: TemplateId,
         by: Author,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreFuture<'_, u64> {
         let input = (account, template, by);
         self.write("abandon_operations", input, |&(account, template, by), tx| {
             Box::pin(async move {
@@ -76,7 +76,6 @@ impl Store {
                 operations::supersede(tx, account, template, OperationKind::Delete, by.at).await
             })
         })
-        .await
     }
 }
 

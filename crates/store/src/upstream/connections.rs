@@ -17,7 +17,7 @@ use super::decisions::OWN_APPROVALS;
 use super::{one, operations::release_held, select, sweeps::UNSEEN};
 use crate::{
     AuditKind, Author, ConnectOutcome, ConnectionChange, Degraded, DegradedReason, DueWork,
-    NewConnection, SecretHash, Store, StoreError, StoredSecret, Sweep, SweepPosition,
+    NewConnection, SecretHash, Store, StoreError, StoreFuture, StoredSecret, Sweep, SweepPosition,
     UpstreamConnection, accounts,
     decisions::audit::AuditedChange,
     encoding::origin,
@@ -28,7 +28,7 @@ use crate::{
 
 impl Store {
     /// Connects an account to a provider.
-    pub async fn connect_upstream(&self, new: NewConnection) -> Result<ConnectOutcome, StoreError> {
+    pub fn connect_upstream(&self, new: NewConnection) -> StoreFuture<'_, ConnectOutcome> {
         self.write("connect_upstream", new, |new, tx| {
             Box::pin(async move {
                 tx.lock_credentials().await?;
@@ -71,16 +71,11 @@ impl Store {
                 Ok(ConnectOutcome::Connected)
             })
         })
-        .await
     }
 
     /// Deletes a connection with its mirror and its operations; `false` if there is none. The
     /// templates stay as they are.
-    pub async fn disconnect_upstream(
-        &self,
-        account: AccountId,
-        by: Author,
-    ) -> Result<bool, StoreError> {
+    pub fn disconnect_upstream(&self, account: AccountId, by: Author) -> StoreFuture<'_, bool> {
         self.write("disconnect_upstream", (account, by), |&(account, by), tx| {
             Box::pin(async move {
                 tx.lock_credentials().await?;
@@ -94,16 +89,15 @@ impl Store {
                 Ok(true)
             })
         })
-        .await
     }
 
     /// Changes a connection; `false` if there is none.
-    pub async fn change_connection(
+    pub fn change_connection(
         &self,
         account: AccountId,
         change: ConnectionChange,
         by: Author,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreFuture<'_, bool> {
         self.write("change_connection", (account, change, by), |&(account, ref change, by), tx| {
             Box::pin(async move {
                 tx.lock(account).await?;
@@ -169,59 +163,56 @@ impl Store {
                 Ok(true)
             })
         })
-        .await
     }
 
     /// The connection of an account.
-    pub async fn connection(
-        &self,
-        account: AccountId,
-    ) -> Result<Option<UpstreamConnection>, StoreError> {
+    pub fn connection(&self, account: AccountId) -> StoreFuture<'_, Option<UpstreamConnection>> {
         let statement = select("u.account_id = $1");
-        self.read_one("connection", ReadPath::Point, statement, values![account], connection).await
+        self.read_one("connection", ReadPath::Point, statement, values![account], connection)
     }
 
     /// All connections, by account.
-    pub async fn connections(&self) -> Result<Vec<UpstreamConnection>, StoreError> {
+    pub fn connections(&self) -> StoreFuture<'_, Vec<UpstreamConnection>> {
         let statement = select("true ORDER BY u.account_id");
-        self.read("connections", ReadPath::Point, statement, [], connection).await
+        self.read("connections", ReadPath::Point, statement, [], connection)
     }
 
     /// The connection whose webhook has this secret in its path.
-    pub async fn connection_by_hook(
+    pub fn connection_by_hook(
         &self,
         hash: SecretHash,
-    ) -> Result<Option<UpstreamConnection>, StoreError> {
+    ) -> StoreFuture<'_, Option<UpstreamConnection>> {
         let (method, path) = ("connection_by_hook", ReadPath::Point);
-        self.read_one(method, path, select("u.hook_hash = $1"), values![hash], connection).await
+        self.read_one(method, path, select("u.hook_hash = $1"), values![hash], connection)
     }
 
     /// The connections to these accounts at providers, at most `limit`, by account. Several accounts
     /// of Galley may be connected to the same one.
-    pub async fn connections_to(
+    pub fn connections_to(
         &self,
-        wabas: Vec<String>,
+        wabas: &[String],
         limit: usize,
-    ) -> Result<Vec<UpstreamConnection>, StoreError> {
+    ) -> StoreFuture<'_, Vec<UpstreamConnection>> {
         let is_one = self.dialect().is_any("u.waba", "$1");
         let statement = select(&format!("{is_one} ORDER BY u.account_id LIMIT $2"));
         let wabas: Vec<&str> = wabas.iter().map(String::as_str).collect();
         let values = [Value::from(wabas), Value::size(limit)];
-        self.read("connections_to", ReadPath::Point, statement, values, connection).await
+        self.read("connections_to", ReadPath::Point, statement, values, connection)
     }
 
     /// The connections with work that no worker has leased: templates to read, a sweep that runs or
     /// is due this long after the last one, operations. Paused connections and those of disabled
     /// accounts have none.
-    pub async fn connections_with_work(
+    pub fn connections_with_work(
         &self,
         at: Timestamp,
         sweep_interval: SignedDuration,
         calls_per_hour: u32,
-    ) -> Result<DueWork<AccountId>, StoreError> {
-        // Approvals are looked for only if a first sweep is due now.
-        let statement = format!(
-            "SELECT {CONNECTION_COLUMNS}, (SELECT min(t.dirty_at) FROM upstream_template t WHERE \
+    ) -> StoreFuture<'_, DueWork<AccountId>> {
+        Box::pin(async move {
+            // Approvals are looked for only if a first sweep is due now.
+            let statement = format!(
+                "SELECT {CONNECTION_COLUMNS}, (SELECT min(t.dirty_at) FROM upstream_template t WHERE \
              t.account_id = u.account_id AND t.dirty_at IS NOT NULL) AS dirty_at, \
              EXISTS (SELECT 1 FROM upstream_template t WHERE t.account_id = u.account_id AND \
              t.gone_at IS NULL AND t.missing > 0 AND t.missing >= 2 AND t.dirty_at IS NULL) \
@@ -235,14 +226,15 @@ impl Store {
              {OWN_APPROVALS}) ELSE false END AS has_own_approvals FROM upstream u JOIN account a \
              ON a.id = u.account_id WHERE a.disabled_at IS NULL AND u.paused_at IS NULL \
              ORDER BY u.account_id"
-        );
-        let connected_by = at.checked_sub(sweep_interval).unwrap_or(Timestamp::MIN);
-        let values = values![at, connected_by];
-        let (method, path) = ("connections_with_work", ReadPath::Background);
-        let work = self.read(method, path, statement, values, move |row| {
-            connection_work(row, at, sweep_interval, calls_per_hour)
-        });
-        Ok(DueWork::at(at, work.await?))
+            );
+            let connected_by = at.checked_sub(sweep_interval).unwrap_or(Timestamp::MIN);
+            let values = values![at, connected_by];
+            let (method, path) = ("connections_with_work", ReadPath::Background);
+            let work = self.read(method, path, statement, values, move |row| {
+                connection_work(row, at, sweep_interval, calls_per_hour)
+            });
+            Ok(DueWork::at(at, work.await?))
+        })
     }
 }
 

@@ -10,17 +10,17 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{mirror, one};
-use crate::{HintReport, MirroredTemplate, Store, StoreError, engine::values};
+use crate::{HintReport, MirroredTemplate, Store, StoreFuture, engine::values};
 
 impl Store {
     /// Records what webhooks say: what no read shows is kept, and the templates will be read. Needs
     /// no lease.
-    pub async fn record_hints(
+    pub fn record_hints(
         &self,
         account: AccountId,
         hints: Vec<Hint>,
         at: Timestamp,
-    ) -> Result<HintReport, StoreError> {
+    ) -> StoreFuture<'_, HintReport> {
         self.write("record_hints", (account, hints, at), |&(account, ref hints, at), tx| {
             Box::pin(async move {
                 let templates = HintedInfo::of_each(hints);
@@ -49,7 +49,6 @@ impl Store {
                 Ok(HintReport { known: rows.len(), unknown })
             })
         })
-        .await
     }
 }
 

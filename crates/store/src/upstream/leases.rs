@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{connections::connection, leased, leased_with_account, select};
 use crate::{
     CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, LeaseTimes, Store, StoreError,
+    StoreFuture,
     engine::{Tx, values},
     events::append_upstream,
     stored_row::StoredRow as _,
@@ -20,12 +21,13 @@ use crate::{
 impl Store {
     /// Leases a connection; `None` while another lease lasts. Calls and probes of earlier
     /// workers, whose outcome is not recorded, become unknown.
-    pub async fn lease_connection(
+    pub fn lease_connection(
         &self,
         account: AccountId,
         times: LeaseTimes,
-    ) -> Result<Option<Lease>, StoreError> {
-        let leasing = self.write("lease_connection", (account, times), |&(account, times), tx| {
+    ) -> StoreFuture<'_, Option<Lease>> {
+        Box::pin(async move {
+            let leasing = self.write("lease_connection", (account, times), |&(account, times), tx| {
             Box::pin(async move {
                 let LeaseTimes { at, until } = times;
                 let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
@@ -51,47 +53,49 @@ impl Store {
                 Ok(Some(Lease { fence, connection }))
             })
         });
-        let lease = leasing.await?;
-        #[cfg(feature = "testing")]
-        if let Some(lease) = &lease {
-            super::planted::forget_calls(self, lease.fence, times.at).await?;
-        }
-        Ok(lease)
+            let lease = leasing.await?;
+            #[cfg(feature = "testing")]
+            if let Some(lease) = &lease {
+                super::planted::forget_calls(self, lease.fence, times.at).await?;
+            }
+            Ok(lease)
+        })
     }
 
     /// Extends a lease. Tells whether a worker should go on.
-    pub async fn extend_lease(
+    pub fn extend_lease(
         &self,
         fence: Fence,
         until: Timestamp,
-    ) -> Result<Fenced<LeaseState>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<LeaseState>> {
         self.write("extend_lease", (fence, until), |&(fence, until), tx| {
             Box::pin(set(tx, fence, Some(until)))
         })
-        .await
     }
 
     /// Ends a lease.
-    pub async fn release_connection(&self, fence: Fence) -> Result<Fenced<()>, StoreError> {
-        let released = self
-            .write("release_connection", fence, |fence, tx| Box::pin(set(tx, *fence, None)))
-            .await?;
-        Ok(match released {
-            Fenced::Done(_) => Fenced::Done(()),
-            Fenced::LeaseLost => Fenced::LeaseLost,
+    pub fn release_connection(&self, fence: Fence) -> StoreFuture<'_, Fenced<()>> {
+        Box::pin(async move {
+            let released = self
+                .write("release_connection", fence, |fence, tx| Box::pin(set(tx, *fence, None)))
+                .await?;
+            Ok(match released {
+                Fenced::Done(_) => Fenced::Done(()),
+                Fenced::LeaseLost => Fenced::LeaseLost,
+            })
         })
     }
 
     /// Counts a call before it is made. `is_sweep`: it is part of a sweep, which may use only a part
     /// of the budget.
-    pub async fn take_call(
+    pub fn take_call(
         &self,
         fence: Fence,
         kind: CallKind,
         is_sweep: bool,
         calls_per_hour: u32,
         at: Timestamp,
-    ) -> Result<Fenced<CallPermit>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<CallPermit>> {
         let input = (fence, kind, is_sweep, calls_per_hour, at);
         self.write("take_call", input, |&(fence, kind, is_sweep, calls_per_hour, at), tx| {
             Box::pin(async move {
@@ -116,17 +120,16 @@ impl Store {
                 Ok(Fenced::Done(CallPermit::Granted))
             })
         })
-        .await
     }
 
     /// Makes no call for this long, or longer if calls already rest, because the provider says that
     /// its budget is almost used up. Calls do not fail, so that the connection is not degraded.
-    pub async fn rest_calls(
+    pub fn rest_calls(
         &self,
         fence: Fence,
         rest: SignedDuration,
         at: Timestamp,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<()>> {
         self.write("rest_calls", (fence, rest, at), |&(fence, rest, at), tx| {
             Box::pin(async move {
                 let Some(leased) = leased(tx, fence).await? else { return Ok(Fenced::LeaseLost) };
@@ -136,17 +139,16 @@ impl Store {
                 Ok(Fenced::Done(()))
             })
         })
-        .await
     }
 
     /// Records why calls fail and until when none is made, or that they succeed again. An event tells
     /// of each change of the reason; with the same one, they have failed since before.
-    pub async fn set_degraded(
+    pub fn set_degraded(
         &self,
         fence: Fence,
         degraded: Option<Degraded>,
         at: Timestamp,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<()>> {
         self.write("set_degraded", (fence, degraded, at), |&(fence, ref degraded, at), tx| {
             Box::pin(async move {
                 let Some(leased) = leased_with_account(tx, fence).await? else {
@@ -177,15 +179,14 @@ impl Store {
                 Ok(Fenced::Done(()))
             })
         })
-        .await
     }
 
     /// Records when the token expires; `None` if it does not.
-    pub async fn record_token_expiry(
+    pub fn record_token_expiry(
         &self,
         fence: Fence,
         expires_at: Option<Timestamp>,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<()>> {
         self.write("record_token_expiry", (fence, expires_at), |&(fence, expires_at), tx| {
             Box::pin(async move {
                 if leased(tx, fence).await?.is_none() {
@@ -196,7 +197,6 @@ impl Store {
                 Ok(Fenced::Done(()))
             })
         })
-        .await
     }
 }
 

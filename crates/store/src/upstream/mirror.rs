@@ -10,7 +10,7 @@ use galley_domain::{
 
 use super::sweeps::{MISSING, UNSEEN};
 use crate::{
-    MirrorCounts, MirrorFilter, MirroredTemplate, ReadKind, Store, StoreError, ToRead,
+    MirrorCounts, MirrorFilter, MirroredTemplate, ReadKind, Store, StoreError, StoreFuture, ToRead,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -19,11 +19,11 @@ use crate::{
 impl Store {
     /// The templates to read at the provider, at most `limit`: those of which something may have
     /// changed, and those that sweeps no longer see.
-    pub async fn templates_to_read(
+    pub fn templates_to_read(
         &self,
         account: AccountId,
         limit: usize,
-    ) -> Result<Vec<ToRead>, StoreError> {
+    ) -> StoreFuture<'_, Vec<ToRead>> {
         let statement = format!(
             "SELECT remote_id, dirty_at, missing FROM upstream_template WHERE account_id = $1 AND \
              dirty_at IS NOT NULL UNION ALL SELECT remote_id, dirty_at, missing \
@@ -39,61 +39,65 @@ impl Store {
                 missing: row.decoded("missing", |count: i64| u32::try_from(count).ok())?,
             })
         })
-        .await
     }
 
     /// The mirror of templates of the account; those without one are left out. A template has several
     /// rows if the provider had it under other ids: the one that it has, or else the newest, is first.
-    pub async fn mirror_of(
+    pub fn mirror_of(
         &self,
         account: AccountId,
         templates: Vec<TemplateId>,
-    ) -> Result<Vec<MirroredTemplate>, StoreError> {
-        let (order, is_one) =
-            (MirroredTemplate::CURRENT_FIRST, self.dialect().is_any("template_id", "$2"));
-        let statement = select(&format!("account_id = $1 AND {is_one} ORDER BY {order}"));
-        let positions: HashMap<_, _> = templates.iter().copied().zip(0_usize..).collect();
-        let ids: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
-        let path = ReadPath::Account(ReadKind::List, account);
-        let values = values![account, ids];
-        let mut found = self.read("mirror_of", path, statement, values, mirrored).await?;
-        found.sort_by_key(|row| row.template.and_then(|id| positions.get(&id).copied()));
-        Ok(found)
+    ) -> StoreFuture<'_, Vec<MirroredTemplate>> {
+        Box::pin(async move {
+            let (order, is_one) =
+                (MirroredTemplate::CURRENT_FIRST, self.dialect().is_any("template_id", "$2"));
+            let statement = select(&format!("account_id = $1 AND {is_one} ORDER BY {order}"));
+            let positions: HashMap<_, _> = templates.iter().copied().zip(0_usize..).collect();
+            let ids: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
+            let path = ReadPath::Account(ReadKind::List, account);
+            let values = values![account, ids];
+            let mut found = self.read("mirror_of", path, statement, values, mirrored).await?;
+            found.sort_by_key(|row| row.template.and_then(|id| positions.get(&id).copied()));
+            Ok(found)
+        })
     }
 
     /// A page of the mirror, by ids at the provider.
-    pub async fn mirrored(
+    pub fn mirrored(
         &self,
         account: AccountId,
         filter: MirrorFilter,
         after: Option<RemoteId>,
         limit: usize,
-    ) -> Result<Vec<MirroredTemplate>, StoreError> {
-        let present = MirroredTemplate::PRESENT;
-        let (listed, source) = match filter {
-            MirrorFilter::All => (String::new(), None),
-            MirrorFilter::Present(source) => (format!(" AND {present}"), source),
-            MirrorFilter::Unseen => (format!(" AND {present} AND {UNSEEN}"), None),
-        };
-        let statement = select(&format!(
-            "account_id = $1 AND remote_id > $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)\
+    ) -> StoreFuture<'_, Vec<MirroredTemplate>> {
+        Box::pin(async move {
+            let present = MirroredTemplate::PRESENT;
+            let (listed, source) = match filter {
+                MirrorFilter::All => (String::new(), None),
+                MirrorFilter::Present(source) => (format!(" AND {present}"), source),
+                MirrorFilter::Unseen => (format!(" AND {present} AND {UNSEEN}"), None),
+            };
+            let statement = select(&format!(
+                "account_id = $1 AND remote_id > $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)\
              {listed} ORDER BY remote_id LIMIT $4"
-        ));
-        let after = after.as_ref().map_or("", RemoteId::as_str);
-        let source = source.as_ref().map(TemplateSource::as_str);
-        let values = [account.into(), after.into(), source.into(), Value::size(limit)];
-        let path = ReadPath::Account(ReadKind::List, account);
-        self.read("mirrored", path, statement, values, mirrored).await
+            ));
+            let after = after.as_ref().map_or("", RemoteId::as_str);
+            let source = source.as_ref().map(TemplateSource::as_str);
+            let values = [account.into(), after.into(), source.into(), Value::size(limit)];
+            let path = ReadPath::Account(ReadKind::List, account);
+            self.read("mirrored", path, statement, values, mirrored).await
+        })
     }
 
     /// How many templates the mirror has.
-    pub async fn mirror_counts(&self, account: AccountId) -> Result<MirrorCounts, StoreError> {
-        let path = ReadPath::Account(ReadKind::List, account);
-        let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
-        // A template of the provider that the account has deleted is not gone, nor is a former one whose
-        // template the provider has again.
-        let statement = format!(
-            "SELECT count(*) FILTER (WHERE {present}) AS present, \
+    pub fn mirror_counts(&self, account: AccountId) -> StoreFuture<'_, MirrorCounts> {
+        Box::pin(async move {
+            let path = ReadPath::Account(ReadKind::List, account);
+            let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
+            // A template of the provider that the account has deleted is not gone, nor is a former one whose
+            // template the provider has again.
+            let statement = format!(
+                "SELECT count(*) FILTER (WHERE {present}) AS present, \
              count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
              count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
              count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
@@ -104,42 +108,46 @@ impl Store {
              FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
              {present})) AS gone \
              FROM upstream_template WHERE account_id = $1"
-        );
-        let counted = self.read_one("mirror_counts", path, statement, values![account], |row| {
-            Ok(MirrorCounts {
-                present: row.number("present")?,
-                drifted: row.number("drifted")?,
-                missing: row.number("missing")?,
-                gone: row.number("gone")?,
-                generated: row.number("generated")?,
-                unseen: row.number("unseen")?,
-            })
-        });
-        Ok(counted.await?.unwrap_or_default())
+            );
+            let counted =
+                self.read_one("mirror_counts", path, statement, values![account], |row| {
+                    Ok(MirrorCounts {
+                        present: row.number("present")?,
+                        drifted: row.number("drifted")?,
+                        missing: row.number("missing")?,
+                        gone: row.number("gone")?,
+                        generated: row.number("generated")?,
+                        unseen: row.number("unseen")?,
+                    })
+                });
+            Ok(counted.await?.unwrap_or_default())
+        })
     }
 
     /// The template of the mirror with this id at the provider.
-    pub async fn mirrored_template(
+    pub fn mirrored_template(
         &self,
         account: AccountId,
-        id: RemoteId,
-    ) -> Result<Option<MirroredTemplate>, StoreError> {
+        id: &RemoteId,
+    ) -> StoreFuture<'_, Option<MirroredTemplate>> {
         let (path, statement) = (ReadPath::Point, select("account_id = $1 AND remote_id = $2"));
         let values = values![account, id.as_str()];
-        self.read_one("mirrored_template", path, statement, values, mirrored).await
+        self.read_one("mirrored_template", path, statement, values, mirrored)
     }
 
     /// The document of a mirrored template, byte for byte as it was received.
-    pub async fn mirrored_document(
+    pub fn mirrored_document(
         &self,
         account: AccountId,
         id: RemoteId,
-    ) -> Result<Option<String>, StoreError> {
-        let values = values![account, id.as_str()];
-        let (method, path) = ("mirrored_document", ReadPath::Point);
-        let found =
-            self.read_one(method, path, DOCUMENT, values, |row| row.value("document")).await?;
-        Ok(found.flatten())
+    ) -> StoreFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let values = values![account, id.as_str()];
+            let (method, path) = ("mirrored_document", ReadPath::Point);
+            let found =
+                self.read_one(method, path, DOCUMENT, values, |row| row.value("document")).await?;
+            Ok(found.flatten())
+        })
     }
 }
 

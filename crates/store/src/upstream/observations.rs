@@ -15,6 +15,7 @@ use super::decisions::{
 use super::{leased_with_account, mirror};
 use crate::{
     EndedApproval, Fence, Fenced, MirroredTemplate, PageResult, ReadRecord, Store, StoreError,
+    StoreFuture,
     encoding::LookupKeys,
     encoding::unique_key_hash,
     engine::{Tx, values},
@@ -34,12 +35,12 @@ pub(super) struct ObservationTimes {
 impl Store {
     /// Records a template that was read with its components. What changes in the account changes at
     /// `at`. Returns the approval that it has ended.
-    pub async fn record_read(
+    pub fn record_read(
         &self,
         fence: Fence,
         read: ReadRecord,
         at: Timestamp,
-    ) -> Result<Fenced<Option<EndedApproval>>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<Option<EndedApproval>>> {
         self.write("record_read", (fence, read, at), |&(fence, ref read, at), tx| {
             Box::pin(async move {
                 if leased_with_account(tx, fence).await?.is_none() {
@@ -52,19 +53,18 @@ impl Store {
                 Ok(Fenced::Done(result.ended.pop()))
             })
         })
-        .await
     }
 
     /// Postpones the read of a template, which failed, until this time or shortly after it. `asked`
     /// is the reason to read it, as it was before the read: if it is another one since, or the
     /// template is gone, nothing changes.
-    pub async fn postpone_read(
+    pub fn postpone_read(
         &self,
         fence: Fence,
         id: RemoteId,
         asked: Option<Timestamp>,
         until: Timestamp,
-    ) -> Result<Fenced<()>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<()>> {
         let input = (fence, id, asked, until);
         self.write("postpone_read", input, |&(fence, ref id, asked, until), tx| {
             Box::pin(async move {
@@ -78,18 +78,17 @@ impl Store {
                 Ok(Fenced::Done(()))
             })
         })
-        .await
     }
 
     /// Records that the provider does not know a template, while it shows the account. The template
     /// is gone only if sweeps did not see it, either. Returns whether it was found to be gone.
-    pub async fn record_absent(
+    pub fn record_absent(
         &self,
         fence: Fence,
         id: RemoteId,
         asked: Option<Timestamp>,
         at: Timestamp,
-    ) -> Result<Fenced<bool>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<bool>> {
         self.write("record_absent", (fence, id, asked, at), |&(fence, ref id, asked, at), tx| {
             Box::pin(async move {
                 let Some(connected) = leased_with_account(tx, fence).await? else {
@@ -113,7 +112,6 @@ impl Store {
                 Ok(Fenced::Done(is_gone))
             })
         })
-        .await
     }
 }
 

@@ -17,7 +17,8 @@ use serde_json::json;
 use self::outcomes::Outcome;
 use super::leased_with_account;
 use crate::{
-    Fence, Fenced, OPERATION_DAYS, ReadKind, Store, StoreError, StoredOperation, StoredTemplate,
+    Fence, Fenced, OPERATION_DAYS, ReadKind, Store, StoreError, StoreFuture, StoredOperation,
+    StoredTemplate,
     encoding::key,
     engine::{Read, ReadPath, Tx, Value, Write, values},
     stored_row::{Row, StoredRow as _},
@@ -26,113 +27,119 @@ use crate::{
 
 impl Store {
     /// A page of the operations of an account, newest first.
-    pub async fn operations(
+    pub fn operations(
         &self,
         account: AccountId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<StoredOperation>, StoreError> {
+    ) -> StoreFuture<'_, Vec<StoredOperation>> {
         let statement = select("o.account_id = $1 AND o.id < $2 ORDER BY o.id DESC LIMIT $3");
         let before = Value::bound(before.unwrap_or(u64::MAX));
         let values = [account.into(), before, Value::size(limit)];
         let path = ReadPath::Account(ReadKind::List, account);
-        self.read("operations", path, statement, values, operation).await
+        self.read("operations", path, statement, values, operation)
     }
 
     /// The operations of an account that are not settled and are the first ones of their templates,
     /// oldest first.
-    pub async fn open_operations(
+    pub fn open_operations(
         &self,
         account: AccountId,
         limit: usize,
-    ) -> Result<Vec<StoredOperation>, StoreError> {
+    ) -> StoreFuture<'_, Vec<StoredOperation>> {
         // Those that are held come last, so that they do not keep others from being read.
         let statement = select(&format!(
             "o.account_id = $1 AND {FIRST_OPERATIONS} ORDER BY CASE WHEN o.state = 'held' \
              THEN coalesce(o.held_until, 9000000000000000) ELSE 0 END, o.id LIMIT $2"
         ));
         let values = [Value::from(account), Value::size(limit)];
-        self.read("open_operations", ReadPath::Point, statement, values, operation).await
+        self.read("open_operations", ReadPath::Point, statement, values, operation)
     }
 
     /// A template at one of its versions, even if the account has deleted it since: a call whose
     /// outcome is unknown may have created it at the provider.
-    pub async fn operation_template(
+    pub fn operation_template(
         &self,
         account: AccountId,
         template: TemplateId,
         version: u64,
-    ) -> Result<Option<StoredTemplate>, StoreError> {
-        let (method, path) = ("operation_template", ReadPath::Point);
-        let statement = templates::select_even_deleted(self.dialect());
-        let values = values![template, account];
-        match self.read_one(method, path, statement, values, |row| stored(row)).await? {
-            Some(newest) if newest.state.version != version => {
-                let (method, values) = ("operation_version", values![template, version]);
-                let statement = versions::select_version(self.dialect());
-                let former = self.read_one(method, path, statement, values, versions::version);
-                Ok(former.await?.map(|version| newest.at_version(version)))
+    ) -> StoreFuture<'_, Option<StoredTemplate>> {
+        Box::pin(async move {
+            let (method, path) = ("operation_template", ReadPath::Point);
+            let statement = templates::select_even_deleted(self.dialect());
+            let values = values![template, account];
+            match self.read_one(method, path, statement, values, |row| stored(row)).await? {
+                Some(newest) if newest.state.version != version => {
+                    let (method, values) = ("operation_version", values![template, version]);
+                    let statement = versions::select_version(self.dialect());
+                    let former = self.read_one(method, path, statement, values, versions::version);
+                    Ok(former.await?.map(|version| newest.at_version(version)))
+                }
+                newest => Ok(newest),
             }
-            newest => Ok(newest),
-        }
+        })
     }
 
     /// Begins the call of an operation, or its probe if the outcome of a call is unknown. The caller
     /// makes the call after this has returned. `None` if the operation is not due, or an earlier one
     /// of its template is not settled.
-    pub async fn begin_operation(
+    pub fn begin_operation(
         &self,
         fence: Fence,
         id: u64,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        #[cfg(feature = "testing")]
-        if let Some(begun) = super::planted::begin_unwritten(self, fence, id, at).await? {
-            return Ok(Fenced::Done(Some(begun)));
-        }
-        self.write("begin_operation", (fence, id, at), |&(fence, id, at), tx| {
-            Box::pin(outcomes::begin(tx, fence, id, at))
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
+        Box::pin(async move {
+            #[cfg(feature = "testing")]
+            if let Some(begun) = super::planted::begin_unwritten(self, fence, id, at).await? {
+                return Ok(Fenced::Done(Some(begun)));
+            }
+            self.write("begin_operation", (fence, id, at), |&(fence, id, at), tx| {
+                Box::pin(outcomes::begin(tx, fence, id, at))
+            })
+            .await
         })
-        .await
     }
 
     /// Records the outcome of a call. What was created or edited will be read.
-    pub async fn record_call(
+    pub fn record_call(
         &self,
         fence: Fence,
         id: u64,
         outcome: Result<CallDone, CallFailure>,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        #[cfg(feature = "testing")]
-        super::planted::begin_late(self, fence, id, at).await?;
-        let outcome = Outcome::Call(outcome);
-        let recorded = self.record_outcome("record_call", fence, id, outcome, at).await?;
-        #[cfg(feature = "testing")]
-        super::planted::forget_calls(self, fence, at).await?;
-        Ok(recorded)
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
+        Box::pin(async move {
+            #[cfg(feature = "testing")]
+            super::planted::begin_late(self, fence, id, at).await?;
+            let outcome = Outcome::Call(outcome);
+            let recorded = self.record_outcome("record_call", fence, id, outcome, at).await?;
+            #[cfg(feature = "testing")]
+            super::planted::forget_calls(self, fence, at).await?;
+            Ok(recorded)
+        })
     }
 
     /// Records the outcome of a probe. The caller has recorded a template that it found
     /// ([`record_read`](Self::record_read)).
-    pub async fn record_probe(
+    pub fn record_probe(
         &self,
         fence: Fence,
         id: u64,
         found: ProbeResult,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.record_outcome("record_probe", fence, id, Outcome::Probe(found), at).await
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
+        self.record_outcome("record_probe", fence, id, Outcome::Probe(found), at)
     }
 
     /// Queues the operations again that are held for a reason until a call succeeds; returns how many. A
     /// hold with an end of its own stays.
-    pub async fn release_operations(
+    pub fn release_operations(
         &self,
         fence: Fence,
         reason: HeldReason,
         at: Timestamp,
-    ) -> Result<Fenced<u64>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<u64>> {
         self.write("release_operations", (fence, reason, at), |&(fence, reason, at), tx| {
             Box::pin(async move {
                 if leased_with_account(tx, fence).await?.is_none() {
@@ -142,86 +149,86 @@ impl Store {
                 release_held(tx, fence.account, reason, released, at).await.map(Fenced::Done)
             })
         })
-        .await
     }
 
     /// Ends a queued or held operation without a call, because the provider already has what it
     /// wants. The template of the provider will be read. `None` if the operation is in another state.
-    pub async fn skip_operation(
+    pub fn skip_operation(
         &self,
         fence: Fence,
         id: u64,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.record_outcome("skip_operation", fence, id, Outcome::Unneeded, at).await
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
+        self.record_outcome("skip_operation", fence, id, Outcome::Unneeded, at)
     }
 
     /// Ends a queued or held operation without a call, in a conflict that a person decides about.
     /// `None` if the operation is in another state.
-    pub async fn record_conflict(
+    pub fn record_conflict(
         &self,
         fence: Fence,
         id: u64,
         error: ProviderError,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
-        self.record_outcome("record_conflict", fence, id, Outcome::Conflict(error), at).await
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
+        self.record_outcome("record_conflict", fence, id, Outcome::Conflict(error), at)
     }
 
-    async fn record_outcome(
+    fn record_outcome(
         &self,
         method: &'static str,
         fence: Fence,
         id: u64,
         outcome: Outcome,
         at: Timestamp,
-    ) -> Result<Fenced<Option<StoredOperation>>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<Option<StoredOperation>>> {
         self.write(method, (fence, id, outcome, at), |(fence, id, outcome, at), tx| {
             Box::pin(outcomes::record(tx, *fence, *id, outcome, *at))
         })
-        .await
     }
 
     /// An operation.
-    pub async fn operation(
+    pub fn operation(
         &self,
         account: AccountId,
         id: u64,
-    ) -> Result<Option<StoredOperation>, StoreError> {
+    ) -> StoreFuture<'_, Option<StoredOperation>> {
         let values = [Value::from(account), Value::bound(id)];
-        self.read_one("operation", ReadPath::Point, select(BY_ID), values, operation).await
+        self.read_one("operation", ReadPath::Point, select(BY_ID), values, operation)
     }
 
     /// The newest operation that gives the provider a version of a template or deletes it, even if the
     /// account has deleted the template.
-    pub async fn newest_operation(
+    pub fn newest_operation(
         &self,
         account: AccountId,
         template: TemplateId,
-    ) -> Result<Option<StoredOperation>, StoreError> {
+    ) -> StoreFuture<'_, Option<StoredOperation>> {
         let statement = select(&newest_of("o.kind NOT IN ('archive', 'unarchive')"));
         let values = values![account, template];
-        self.read_one("newest_operation", ReadPath::Point, statement, values, operation).await
+        self.read_one("newest_operation", ReadPath::Point, statement, values, operation)
     }
 
     /// The newest operation of each of these templates, which tells its state: one about the archive
     /// that is done or superseded does not count. Templates without one are left out.
-    pub async fn operations_of(
+    pub fn operations_of(
         &self,
         account: AccountId,
         templates: Vec<TemplateId>,
-    ) -> Result<Vec<StoredOperation>, StoreError> {
-        let is_asked = self.dialect().is_any("o.template_id", "$2");
-        let statement = select(&format!(
-            "o.id IN (SELECT max(o.id) FROM upstream_operation o WHERE o.account_id = $1 AND \
+    ) -> StoreFuture<'_, Vec<StoredOperation>> {
+        Box::pin(async move {
+            let is_asked = self.dialect().is_any("o.template_id", "$2");
+            let statement = select(&format!(
+                "o.id IN (SELECT max(o.id) FROM upstream_operation o WHERE o.account_id = $1 AND \
              {is_asked} AND {SHOWN_OPERATIONS} GROUP BY o.template_id)"
-        ));
-        let keys: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
-        let path = ReadPath::Account(ReadKind::List, account);
-        let values = values![account, keys];
-        let mut found = self.read("operations_of", path, statement, values, operation).await?;
-        found.sort_by_key(|it| templates.iter().position(|id| *id == it.template));
-        Ok(found)
+            ));
+            let keys: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
+            let path = ReadPath::Account(ReadKind::List, account);
+            let values = values![account, keys];
+            let mut found = self.read("operations_of", path, statement, values, operation).await?;
+            found.sort_by_key(|it| templates.iter().position(|id| *id == it.template));
+            Ok(found)
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     observations::{ObservationTimes, record, write_change},
 };
 use crate::{
-    EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreError,
+    EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreFuture,
     SweepPosition, SweepReport,
     engine::{ReadPath, values},
     events::append_upstream,
@@ -30,12 +30,12 @@ pub const MAX_WITHDRAWN: usize = 200;
 
 impl Store {
     /// Begins a sweep, which replaces one that runs; returns its number.
-    pub async fn begin_sweep(
+    pub fn begin_sweep(
         &self,
         fence: Fence,
         full: bool,
         at: Timestamp,
-    ) -> Result<Fenced<u64>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<u64>> {
         self.write("begin_sweep", (fence, full, at), |&(fence, full, at), tx| {
             Box::pin(async move {
                 let update = "UPDATE upstream SET sweep = sweep + 1, sweep_began_at = $3, \
@@ -49,18 +49,17 @@ impl Store {
                 Ok(number.map_or(Fenced::LeaseLost, Fenced::Done))
             })
         })
-        .await
     }
 
     /// Records a page of the sweep that runs: its templates and the progress of the sweep. Templates
     /// that the account does not have are created from their documents. What changes in the account
     /// changes at `at`, which is later than the page was seen if its samples were fetched meanwhile.
-    pub async fn record_page(
+    pub fn record_page(
         &self,
         fence: Fence,
         page: PageRecord,
         at: Timestamp,
-    ) -> Result<Fenced<PageResult>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<PageResult>> {
         self.write("record_page", (fence, page, at), |&(fence, ref page, at), tx| {
             Box::pin(async move {
                 let connected = leased_with_account(tx, fence).await?;
@@ -101,15 +100,14 @@ impl Store {
                 Ok(Fenced::Done(result))
             })
         })
-        .await
     }
 
     /// Ends the sweep that runs. If it counts, what it did not see is missing once more.
-    pub async fn finish_sweep(
+    pub fn finish_sweep(
         &self,
         fence: Fence,
         at: Timestamp,
-    ) -> Result<Fenced<SweepReport>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<SweepReport>> {
         self.write("finish_sweep", (fence, at), |&(fence, at), tx| {
             Box::pin(async move {
                 let account = fence.account;
@@ -187,18 +185,17 @@ impl Store {
                 }))
             })
         })
-        .await
     }
 
     /// Withdraws the approval of templates that neither the mirror nor an operation knows, at most
     /// [`MAX_WITHDRAWN`] at a time; returns them. They were approved before the account was
     /// connected, and the provider does not have them. Withdraws nothing before a sweep has counted, or
     /// while the connection is suspicious.
-    pub async fn withdraw_approvals(
+    pub fn withdraw_approvals(
         &self,
         fence: Fence,
         at: Timestamp,
-    ) -> Result<Fenced<Vec<EndedApproval>>, StoreError> {
+    ) -> StoreFuture<'_, Fenced<Vec<EndedApproval>>> {
         self.write("withdraw_approvals", (fence, at), |&(fence, at), tx| {
             Box::pin(async move {
                 let account = fence.account;
@@ -226,16 +223,15 @@ impl Store {
                 Ok(Fenced::Done(ended))
             })
         })
-        .await
     }
 
     /// Whether the account has approved templates that the mirror does not know: a first sweep may end
     /// their approval.
-    pub async fn has_own_approvals(&self, account: AccountId) -> Result<bool, StoreError> {
+    pub fn has_own_approvals(&self, account: AccountId) -> StoreFuture<'_, bool> {
         let statement =
             format!("SELECT 1 FROM template WHERE account_id = $1 AND {OWN_APPROVALS} LIMIT 1");
         let (method, path) = ("has_own_approvals", ReadPath::Background);
-        self.exists(method, path, statement, values![account]).await
+        self.exists(method, path, statement, values![account])
     }
 }
 

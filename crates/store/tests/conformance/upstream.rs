@@ -120,7 +120,7 @@ pub(crate) async fn sweep(
 }
 
 pub(crate) async fn mirror(store: &Shared, account: AccountId, remote: &str) -> MirroredTemplate {
-    store.mirrored_template(account, id(remote)).await.unwrap().unwrap()
+    store.mirrored_template(account, &id(remote)).await.unwrap().unwrap()
 }
 
 /// The types of the account's events.
@@ -196,8 +196,8 @@ async fn connections_are_found_by_their_accounts_at_the_provider(store: &Shared)
         accounts.push(account);
     }
     let find = async |wabas: &[&str], limit| {
-        let wabas = wabas.iter().map(|waba| (*waba).to_owned()).collect();
-        let found = store.connections_to(wabas, limit).await.unwrap();
+        let wabas: Vec<_> = wabas.iter().map(|waba| (*waba).to_owned()).collect();
+        let found = store.connections_to(&wabas, limit).await.unwrap();
         found.iter().map(|it| it.account).collect::<Vec<_>>()
     };
     assert_eq!(find(&["901", "900", "77"], 10).await, accounts[..3]);
@@ -334,7 +334,7 @@ async fn a_write_under_an_old_lease_is_not_committed_after_the_next_lease(store:
                 })
             })
             .collect();
-        while store.mirrored_template(account, id("1")).await.unwrap().is_none() {
+        while store.mirrored_template(account, &id("1")).await.unwrap().is_none() {
             tokio::task::yield_now().await;
         }
         let next = store.lease_connection(account, times(at + 1, at + 2)).await.unwrap();

@@ -43,7 +43,7 @@ fn shown(id: &str, stored: &StoredTemplate, status: &str) -> RemoteTemplate {
 }
 
 async fn read(store: &Shared, fence: Fence, template: &RemoteTemplate, at: i64) {
-    let asked = store.mirrored_template(fence.account, template.id.clone()).await.unwrap();
+    let asked = store.mirrored_template(fence.account, &template.id).await.unwrap();
     let asked = asked.and_then(|row| row.dirty_at);
     done(
         store.record_read(fence, read_record(template.clone(), asked, at), noon(at)).await.unwrap(),

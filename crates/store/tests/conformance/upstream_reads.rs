@@ -134,7 +134,7 @@ async fn a_read_that_fails_is_postponed_and_hides_no_other(store: &Shared) {
     // What another read has settled meanwhile is not read again.
     assert_eq!(postpone(store, fence, "1", postponed, HOUR).await, None);
     done(store.postpone_read(fence, id("404"), None, noon(until)).await.unwrap());
-    assert_eq!(store.mirrored_template(account, id("404")).await.unwrap(), None);
+    assert_eq!(store.mirrored_template(account, &id("404")).await.unwrap(), None);
 }
 
 #[on_both_databases]

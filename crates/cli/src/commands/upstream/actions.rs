@@ -96,7 +96,7 @@ impl UpstreamCommands<'_> {
         let store = &self.context.store;
         let abandoned =
             store.abandon_operations(account.id, stored.id, self.context.author()).await?;
-        let mirrored = store.mirrored_template(account.id, found.id.clone()).await?;
+        let mirrored = store.mirrored_template(account.id, &found.id).await?;
         let members = [
             ("id", stored.id.to_string().into()),
             ("upstream_id", found.id.as_str().into()),

@@ -16,7 +16,7 @@ impl<S> Caller<S> {
         if self.account.is_connected
             && let Some(remote) = RemoteId::parse(id)
         {
-            let row = app.store().mirrored_template(self.account.id, remote).await?;
+            let row = app.store().mirrored_template(self.account.id, &remote).await?;
             if let Some(row) = row {
                 return row.template.ok_or_else(|| unknown(id));
             }

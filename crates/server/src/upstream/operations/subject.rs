@@ -84,7 +84,7 @@ impl Session {
         if let Err(failure) = self.read_template(&row.id, dirty_at).await? {
             return Ok(Err(failure));
         }
-        let row = self.context.store.mirrored_template(self.connection.account, row.id).await?;
+        let row = self.context.store.mirrored_template(self.connection.account, &row.id).await?;
         Ok(Ok(row.filter(MirroredTemplate::is_present)))
     }
 
@@ -99,7 +99,7 @@ impl Session {
         if found.is_generated() {
             return Ok(false);
         }
-        let row = store.mirrored_template(account, found.id.clone()).await?;
+        let row = store.mirrored_template(account, &found.id).await?;
         if let Some(owner) = row.and_then(|row| row.template) {
             return Ok(owner == operation.template);
         }
