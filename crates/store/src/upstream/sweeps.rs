@@ -17,11 +17,11 @@ use super::{
     observations::{ObservationTimes, record, write_change},
 };
 use crate::{
-    EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreFuture,
-    SweepPosition, SweepReport,
-    engine::{ReadPath, values},
+    EndedApproval, Fence, Fenced, MirroredTemplate, PageRecord, PageResult, Store, StoreError,
+    StoreFuture, Sweep, SweepPosition, SweepReport, UpstreamConnection,
+    engine::{ReadPath, Tx, values},
     events::append_upstream,
-    stored_row::StoredRow as _,
+    stored_row::{Row, StoredRow as _},
     templates,
 };
 
@@ -108,83 +108,7 @@ impl Store {
         fence: Fence,
         at: Timestamp,
     ) -> StoreFuture<'_, Fenced<SweepReport>> {
-        self.write("finish_sweep", (fence, at), |&(fence, at), tx| {
-            Box::pin(async move {
-                let account = fence.account;
-                let Some(connected) = leased_with_account(tx, fence).await? else {
-                    return Ok(Fenced::LeaseLost);
-                };
-                let Some(sweep) = &connected.sweep else { return Ok(Fenced::LeaseLost) };
-                // What a read saw meanwhile counts as seen by the sweep.
-                let seen = "UPDATE upstream_template SET sweep = $1 WHERE account_id = $2 AND \
-                            sweep <> $1 AND observed_at >= $3";
-                tx.execute(seen, &values![sweep.number, account, sweep.began_at]).await?;
-                let swept = values![account, sweep.number];
-                // SQLite numbers the values in the order in which the text names them.
-                let known = format!(
-                    "account_id = $1 AND {} AND NOT ({MISSING}) AND {}",
-                    MirroredTemplate::PRESENT,
-                    MirroredTemplate::OWN
-                );
-                let statement = format!(
-                    "SELECT count(*) FILTER (WHERE {known}) AS known, \
-                     count(*) FILTER (WHERE {known} AND sweep <> $2) AS missing \
-                     FROM upstream_template WHERE account_id = $1"
-                );
-                let counts = tx.query_one(&statement, &swept, |row| {
-                    let count = |column| row.decoded(column, |it: i64| u32::try_from(it).ok());
-                    Ok((count("known")?, count("missing")?))
-                });
-                let (known, missing) = counts.await?.unwrap_or_default();
-                let is_complete = sweep.position == SweepPosition::End;
-                let failed = sweep.progress.failed || !is_complete;
-                let progress = SweepProgress { failed, ..sweep.progress };
-                let verdict = sweep::verdict(known, missing, progress);
-                let is_counted = verdict == SweepVerdict::Counted;
-                let is_suspicious = verdict == SweepVerdict::Suspicious;
-                let is_newly_suspicious = is_suspicious && !connected.is_frozen();
-                if is_complete {
-                    // Nothing in the account depends on them, so that their absence needs no proof.
-                    let forget = "DELETE FROM upstream_template WHERE account_id = $1 AND \
-                                  sweep <> $2 AND source = 'AUTO_GENERATED' AND \
-                                  template_id IS NULL";
-                    tx.execute(forget, &swept).await?;
-                }
-                if is_counted && !connected.is_frozen() {
-                    let count = "UPDATE upstream_template SET missing = missing + 1 WHERE \
-                                 account_id = $1 AND sweep <> $2 AND gone_at IS NULL";
-                    tx.execute(count, &swept).await?;
-                }
-                let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
-                              sweep_ended_at = $2, \
-                              swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
-                              read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
-                              suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
-                              complete_sweep = CASE WHEN $6 THEN sweep ELSE complete_sweep END \
-                              WHERE account_id = $1";
-                let has_read_all = is_counted && sweep.full;
-                let values = values![
-                    account,
-                    at,
-                    is_counted,
-                    has_read_all,
-                    is_newly_suspicious,
-                    is_complete
-                ];
-                tx.defer(update, &values)?;
-                if is_newly_suspicious {
-                    append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
-                }
-                Ok(Fenced::Done(SweepReport {
-                    verdict,
-                    seen: progress.seen,
-                    generated: progress.generated,
-                    changed: sweep.changed,
-                    missing,
-                    suspicious: connected.is_frozen() || is_suspicious,
-                }))
-            })
-        })
+        self.write("finish_sweep", (fence, at), |&(fence, at), tx| Box::pin(finish(tx, fence, at)))
     }
 
     /// Withdraws the approval of templates that neither the mirror nor an operation knows, at most
@@ -246,3 +170,121 @@ pub(super) const UNSEEN: &str = "account_id = $1 AND gone_at IS NULL AND missing
      FROM upstream u WHERE u.account_id = $1)";
 
 const _: () = assert!(SWEEPS_UNTIL_GONE == 2, "as in the SQL");
+
+async fn finish(
+    tx: &mut Tx<'_>,
+    fence: Fence,
+    at: Timestamp,
+) -> Result<Fenced<SweepReport>, StoreError> {
+    let account = fence.account;
+    let Some(connected) = leased_with_account(tx, fence).await? else {
+        return Ok(Fenced::LeaseLost);
+    };
+    let Some(sweep) = &connected.sweep else { return Ok(Fenced::LeaseLost) };
+    // What a read saw meanwhile counts as seen by the sweep.
+    let seen = "UPDATE upstream_template SET sweep = $1 WHERE account_id = $2 AND sweep <> $1 AND \
+                observed_at >= $3";
+    tx.execute(seen, &values![sweep.number, account, sweep.began_at]).await?;
+    let swept = values![account, sweep.number];
+    let counts = tx.query_one(&SweptCounts::select(), &swept, SweptCounts::read).await?;
+    let finished = FinishedSweep::new(&connected, sweep, counts.unwrap_or_default());
+    if finished.is_complete {
+        // Nothing in the account depends on them, so that their absence needs no proof.
+        let forget = "DELETE FROM upstream_template WHERE account_id = $1 AND sweep <> $2 AND \
+                      source = 'AUTO_GENERATED' AND template_id IS NULL";
+        tx.execute(forget, &swept).await?;
+    }
+    if finished.counts_missing {
+        let count = "UPDATE upstream_template SET missing = missing + 1 WHERE account_id = $1 AND \
+                     sweep <> $2 AND gone_at IS NULL";
+        tx.execute(count, &swept).await?;
+    }
+    let update = "UPDATE upstream SET sweep_began_at = NULL, sweep_cursor = NULL, \
+                  sweep_ended_at = $2, swept_at = CASE WHEN $3 THEN $2 ELSE swept_at END, \
+                  read_all_at = CASE WHEN $4 THEN $2 ELSE read_all_at END, \
+                  suspicious_at = CASE WHEN $5 THEN $2 ELSE suspicious_at END, \
+                  complete_sweep = CASE WHEN $6 THEN sweep ELSE complete_sweep END \
+                  WHERE account_id = $1";
+    let values = values![
+        account,
+        at,
+        finished.report.verdict == SweepVerdict::Counted,
+        finished.has_read_all,
+        finished.is_newly_suspicious,
+        finished.is_complete,
+    ];
+    tx.defer(update, &values)?;
+    if finished.is_newly_suspicious {
+        append_upstream(tx, &connected, EventType::UpstreamDegraded, SUSPICIOUS, at)?;
+    }
+    Ok(Fenced::Done(finished.report))
+}
+
+/// The templates of the mirror at the end of a sweep.
+#[derive(Clone, Copy, Default)]
+struct SweptCounts {
+    /// Those that the mirror shows as present, without generated ones.
+    known: u32,
+    /// Those of them that neither the sweep nor a read during it saw.
+    missing: u32,
+}
+
+impl SweptCounts {
+    /// Counts at the end of the sweep `$2` of the account `$1`.
+    fn select() -> String {
+        let (present, own) = (MirroredTemplate::PRESENT, MirroredTemplate::OWN);
+        // SQLite numbers the values in the order in which the text names them.
+        let known = format!("account_id = $1 AND {present} AND NOT ({MISSING}) AND {own}");
+        format!(
+            "SELECT count(*) FILTER (WHERE {known}) AS known, \
+             count(*) FILTER (WHERE {known} AND sweep <> $2) AS missing \
+             FROM upstream_template WHERE account_id = $1"
+        )
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let count = |column| row.decoded(column, |count: i64| u32::try_from(count).ok());
+        Ok(Self { known: count("known")?, missing: count("missing")? })
+    }
+}
+
+/// What the end of a sweep changes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a write of its own")]
+struct FinishedSweep {
+    report: SweepReport,
+    /// Whether the templates that it did not see are missing once more.
+    counts_missing: bool,
+    /// Whether the connection becomes suspicious by it.
+    is_newly_suspicious: bool,
+    /// Whether it read all templates with components.
+    has_read_all: bool,
+    /// Whether it reached the last page, so that generated templates that it did not see are removed.
+    is_complete: bool,
+}
+
+impl FinishedSweep {
+    fn new(connection: &UpstreamConnection, sweep: &Sweep, counts: SweptCounts) -> Self {
+        let SweptCounts { known, missing } = counts;
+        let is_complete = sweep.position == SweepPosition::End;
+        let failed = sweep.progress.failed || !is_complete;
+        let progress = SweepProgress { failed, ..sweep.progress };
+        let verdict = sweep::verdict(known, missing, progress);
+        let is_suspicious = verdict == SweepVerdict::Suspicious;
+        let is_counted = verdict == SweepVerdict::Counted;
+        let report = SweepReport {
+            verdict,
+            seen: progress.seen,
+            generated: progress.generated,
+            changed: sweep.changed,
+            missing,
+            suspicious: connection.is_frozen() || is_suspicious,
+        };
+        Self {
+            report,
+            counts_missing: is_counted && !connection.is_frozen(),
+            is_newly_suspicious: is_suspicious && !connection.is_frozen(),
+            has_read_all: is_counted && sweep.full,
+            is_complete,
+        }
+    }
+}
