@@ -14,8 +14,8 @@ use galley_domain::{
     upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
 };
 use galley_store::{
-    Degraded, DegradedReason, EndedApproval, Fence, Fenced, Lease, LeaseState, LeaseTimes, Store,
-    StoreError, UpstreamConnection,
+    Degraded, DegradedReason, EndedApproval, Fence, Fenced, Lease, LeaseState, Store, StoreError,
+    UpstreamConnection,
 };
 use galley_upstream::{Dialect, DialectError, GraphUpstream, Secret, Upstream as _};
 use jiff::{SignedDuration, Timestamp};
@@ -171,9 +171,7 @@ impl Session {
     ) -> Result<Begun, SyncError> {
         let now = context.clock.now();
         let until = now + SignedDuration::try_from(context.settings.lease).unwrap_or_default();
-        let Some(lease) =
-            context.store.lease_connection(account, LeaseTimes { at: now, until }).await?
-        else {
+        let Some(lease) = context.store.lease_connection(account, now..until).await? else {
             let is_connected = context.store.connection(account).await?.is_some();
             return Ok(if is_connected { Begun::Leased } else { Begun::NotConnected });
         };

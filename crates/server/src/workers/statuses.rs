@@ -8,8 +8,7 @@ use galley_domain::{
     id::WebhookId,
 };
 use galley_store::{
-    DueStatus, DueStatuses, Fenced, LeaseTimes, StatusCursor, StatusLease, StoreError, Webhook,
-    origin,
+    DueStatus, DueStatuses, Fenced, StatusCursor, StatusLease, StoreError, Webhook, origin,
 };
 use jiff::Timestamp;
 
@@ -66,11 +65,7 @@ pub(super) async fn send_paced(
     let now = app.clock().now();
     let sending_until = saturating_add(now, MAX_SENDING_TIME);
     let lease_until = saturating_add(sending_until, longest_attempt(app) + LEASE_MARGIN);
-    let due = match app
-        .store()
-        .lease_statuses(endpoint, MAX_LEASED, LeaseTimes { at: now, until: lease_until })
-        .await?
-    {
+    let due = match app.store().lease_statuses(endpoint, MAX_LEASED, now..lease_until).await? {
         StatusLease::Due(due) => due,
         StatusLease::NothingDue(next) => return Ok(StatusStepOutcome::Idle(next)),
     };

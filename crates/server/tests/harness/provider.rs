@@ -9,8 +9,8 @@ use galley_domain::{
 };
 use galley_server::Clock as _;
 use galley_store::{
-    Actor, Author, Fence, Fenced, LeaseTimes, PageRecord, ReadRecord, StoredOperation,
-    TemplateChange, UpstreamAction, UpstreamActionOutcome,
+    Actor, Author, Fence, Fenced, PageRecord, ReadRecord, StoredOperation, TemplateChange,
+    UpstreamAction, UpstreamActionOutcome,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -130,11 +130,6 @@ impl TestService {
     async fn lease(&self, account: AccountId) -> Fence {
         let now = self.clock.now();
         let until = now.checked_add(SignedDuration::from_mins(1)).unwrap();
-        self.store
-            .lease_connection(account, LeaseTimes { at: now, until })
-            .await
-            .unwrap()
-            .unwrap()
-            .fence
+        self.store.lease_connection(account, now..until).await.unwrap().unwrap().fence
     }
 }

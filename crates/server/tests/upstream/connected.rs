@@ -27,9 +27,9 @@ use galley_server::{
 };
 use galley_store::{
     Actor, Author, ChangeOutcome, ConnectOutcome, ConnectionChange, CreateOutcome, Event, Feed,
-    Fenced, LeaseTimes, MirrorFilter, MirroredTemplate, NewConnection, NewTemplate, SecretHash,
-    Store, StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange,
-    TranslationGroup, testing::Faults,
+    Fenced, MirrorFilter, MirroredTemplate, NewConnection, NewTemplate, SecretHash, Store,
+    StoredOperation, StoredSecret, StoredTemplate, SweepReport, TemplateChange, TranslationGroup,
+    testing::Faults,
 };
 use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
@@ -87,11 +87,7 @@ impl Connected {
     pub(crate) async fn begin_import(&self) {
         let (store, now) = (&self.service.store, self.service.clock.now());
         let until = now + SignedDuration::from_mins(1);
-        let lease = store
-            .lease_connection(self.account, LeaseTimes { at: now, until })
-            .await
-            .unwrap()
-            .unwrap();
+        let lease = store.lease_connection(self.account, now..until).await.unwrap().unwrap();
         let begun = store.begin_sweep(lease.fence, true, now).await.unwrap();
         assert!(matches!(begun, Fenced::Done(_)), "{begun:?}");
         let ended = store.release_connection(lease.fence).await.unwrap();

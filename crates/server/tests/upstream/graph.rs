@@ -9,7 +9,7 @@ use galley_domain::{
     upstream::{CallKind, OperationState, RemoteTemplate},
 };
 use galley_server::Clock as _;
-use galley_store::{CallPermit, Fenced, LeaseTimes, ReadRecord};
+use galley_store::{CallPermit, Fenced, ReadRecord};
 use galley_upstream::Method as UpstreamMethod;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -190,12 +190,7 @@ async fn a_connection_that_rests_answers_at_once() {
     let connected = Connected::start().await;
     let (store, now) = (&connected.service.store, connected.service.clock.now());
     let until = now + SignedDuration::from_mins(1);
-    let fence = store
-        .lease_connection(connected.account, LeaseTimes { at: now, until })
-        .await
-        .unwrap()
-        .unwrap()
-        .fence;
+    let fence = store.lease_connection(connected.account, now..until).await.unwrap().unwrap().fence;
     for _ in 0..100 {
         let call = store.take_call(fence, CallKind::Create, false, 5_000, now).await.unwrap();
         assert_eq!(call, Fenced::Done(CallPermit::Granted));
@@ -288,11 +283,7 @@ async fn an_id_of_the_provider_that_belongs_to_no_template_is_unknown() {
     let store = &connected.service.store;
     let now = connected.service.clock.now();
     let until = now.checked_add(SignedDuration::from_mins(1)).unwrap();
-    let lease = store
-        .lease_connection(connected.account, LeaseTimes { at: now, until })
-        .await
-        .unwrap()
-        .unwrap();
+    let lease = store.lease_connection(connected.account, now..until).await.unwrap().unwrap();
     let read = ReadRecord { template: deleted, asked: None, confirmed: None, seen_at: now };
     let recorded = store.record_read(lease.fence, read, now).await.unwrap();
     assert_eq!(recorded, Fenced::Done(None));

@@ -2,6 +2,8 @@
 
 mod pending;
 
+use std::ops::Range;
+
 use galley_domain::id::WebhookId;
 use jiff::Timestamp;
 
@@ -10,8 +12,7 @@ use self::pending::{
 };
 use super::{clock, lock};
 use crate::{
-    DueStatuses, Fenced, LeaseTimes, StatusCursor, StatusLease, Store, StoreError, StoreFuture,
-    WebhookKey,
+    DueStatuses, Fenced, StatusCursor, StatusLease, Store, StoreError, StoreFuture, WebhookKey,
     encoding::key,
     engine::{ReadPath, Tx, Value, values},
     stored_row::{Row, StoredRow as _},
@@ -25,7 +26,7 @@ impl Store {
             let first = |position: &str| {
                 format!(
                     "(SELECT m.sent_at FROM message m WHERE m.account_id = w.account_id AND \
-                 m.number > s.{position} ORDER BY m.number LIMIT 1) AS first_{position}"
+                     m.number > s.{position} ORDER BY m.number LIMIT 1) AS first_{position}"
                 )
             };
             let select = format!(
@@ -53,10 +54,10 @@ impl Store {
         &self,
         endpoint: WebhookId,
         limit: usize,
-        times: LeaseTimes,
+        times: Range<Timestamp>,
     ) -> StoreFuture<'_, StatusLease> {
-        self.write("lease_statuses", (endpoint, limit, times), |&(endpoint, limit, times), tx| {
-            Box::pin(lease(tx, endpoint, limit, times))
+        self.write("lease_statuses", (endpoint, limit, times), |(endpoint, limit, times), tx| {
+            Box::pin(lease(tx, *endpoint, *limit, times))
         })
     }
 
@@ -87,7 +88,7 @@ async fn lease(
     tx: &mut Tx<'_>,
     endpoint: WebhookId,
     limit: usize,
-    LeaseTimes { at, until }: LeaseTimes,
+    &Range { start: at, end: until }: &Range<Timestamp>,
 ) -> Result<StatusLease, StoreError> {
     // Deliveries to the endpoint go on meanwhile; only its deletion waits.
     let Some(webhook) = webhooks::kept(tx, endpoint).await? else {

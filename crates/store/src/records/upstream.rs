@@ -284,15 +284,6 @@ pub struct Fence {
     pub number: u64,
 }
 
-/// When a lease begins and ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseTimes {
-    /// Now.
-    pub at: Timestamp,
-    /// No other worker gets what is leased before this time.
-    pub until: Timestamp,
-}
-
 /// A lease on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {

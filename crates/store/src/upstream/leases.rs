@@ -1,6 +1,8 @@
 //! Leases: at most one worker works on a connection. What its calls tell: the budget, why calls fail, and
 //! when the token expires.
 
+use std::ops::Range;
+
 use galley_domain::{
     id::AccountId,
     template::lifecycle::EventType,
@@ -11,8 +13,7 @@ use serde_json::json;
 
 use super::{connections::connection, leased, leased_with_account, select};
 use crate::{
-    CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, LeaseTimes, Store, StoreError,
-    StoreFuture,
+    CallPermit, Degraded, Fence, Fenced, Lease, LeaseState, Store, StoreError, StoreFuture,
     engine::{Tx, values},
     events::append_upstream,
     stored_row::StoredRow as _,
@@ -24,39 +25,18 @@ impl Store {
     pub fn lease_connection(
         &self,
         account: AccountId,
-        times: LeaseTimes,
+        lease: Range<Timestamp>,
     ) -> StoreFuture<'_, Option<Lease>> {
-        Box::pin(async move {
-            let leasing = self.write("lease_connection", (account, times), |&(account, times), tx| {
-            Box::pin(async move {
-                let LeaseTimes { at, until } = times;
-                let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
-                let values = values![account];
-                let found = tx.query_one(&statement, &values, |row| {
-                    Ok((connection(row)?, row.number("fence")?))
-                });
-                let Some((mut connection, last)) = found.await? else { return Ok(None) };
-                if connection.leased_until.is_some_and(|leased_until| leased_until > at) {
-                    // A commit would wait for the disk, although nothing has changed.
-                    return Ok(tx.refuse(None));
-                }
-                let fence = Fence { account, number: last + 1 };
-                let update = "UPDATE upstream SET fence = $2, leased_until = $3 \
-                              WHERE account_id = $1";
-                tx.defer(update, &values![account, fence.number, until])?;
-                connection.leased_until = Some(until);
-                // The process that made a call or a probe is gone: its outcome is unknown.
-                let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
-                               updated_at = $2 WHERE account_id = $1 AND \
-                               state IN ('sending', 'probing')";
-                tx.defer(recover, &values![account, at])?;
-                Ok(Some(Lease { fence, connection }))
-            })
+        #[cfg(feature = "testing")]
+        let now = lease.start;
+        let leasing = self.write("lease_connection", (account, lease), |(account, lease), tx| {
+            Box::pin(begin_lease(tx, *account, lease))
         });
+        Box::pin(async move {
             let lease = leasing.await?;
             #[cfg(feature = "testing")]
             if let Some(lease) = &lease {
-                super::planted::forget_calls(self, lease.fence, times.at).await?;
+                super::planted::forget_calls(self, lease.fence, now).await?;
             }
             Ok(lease)
         })
@@ -168,7 +148,7 @@ impl Store {
                 let values = values![
                     fence.account,
                     after.map(|it| it.reason.as_str()),
-                    after.map(|it| same.unwrap_or(it).since),
+                    after.map(|_| same.map_or(at, |it| it.since)),
                     after.and_then(|it| it.until),
                     after.and_then(|it| it.error.as_ref()).map(|it| json!(it).to_string()),
                 ];
@@ -220,4 +200,30 @@ async fn set(
         Ok(if is_paused { LeaseState::Paused } else { LeaseState::Active })
     });
     Ok(state.await?.map_or(Fenced::LeaseLost, Fenced::Done))
+}
+
+/// Leases a connection that no worker has, from the beginning to the end of `lease`.
+async fn begin_lease(
+    tx: &mut Tx<'_>,
+    account: AccountId,
+    lease: &Range<Timestamp>,
+) -> Result<Option<Lease>, StoreError> {
+    let statement = select(&format!("u.account_id = $1{}", tx.dialect().for_update()));
+    let values = values![account];
+    let found =
+        tx.query_one(&statement, &values, |row| Ok((connection(row)?, row.number("fence")?)));
+    let Some((mut connection, last)) = found.await? else { return Ok(None) };
+    if connection.leased_until.is_some_and(|leased_until| leased_until > lease.start) {
+        // A commit would wait for the disk, although nothing has changed.
+        return Ok(tx.refuse(None));
+    }
+    let fence = Fence { account, number: last + 1 };
+    let update = "UPDATE upstream SET fence = $2, leased_until = $3 WHERE account_id = $1";
+    tx.defer(update, &values![account, fence.number, lease.end])?;
+    connection.leased_until = Some(lease.end);
+    // The process that made a call or a probe is gone: its outcome is unknown.
+    let recover = "UPDATE upstream_operation SET state = 'unknown', held_until = NULL, \
+                   updated_at = $2 WHERE account_id = $1 AND state IN ('sending', 'probing')";
+    tx.defer(recover, &values![account, lease.start])?;
+    Ok(Some(Lease { fence, connection }))
 }

@@ -1,8 +1,8 @@
 //! Helpers that create stores, accounts and templates for the cases.
 
-use std::sync::Arc;
 #[cfg(feature = "postgres-suite")]
 use std::time::Duration;
+use std::{ops::Range, sync::Arc};
 
 use galley_domain::{
     document::Document,
@@ -14,8 +14,8 @@ use galley_domain::{
 use galley_store::postgres::{PostgresOptions, PostgresStore};
 use galley_store::{
     Actor, Author, ChangeOutcome, CreateAccountOutcome, CreateOutcome, CreatedTemplate,
-    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, Initiator, LeaseTimes,
-    NewAccount, NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
+    CredentialId, CredentialKind, Event, EventSubject, Feed, Idempotency, Initiator, NewAccount,
+    NewCredential, NewTemplate, SqliteStore, Store, StoredTemplate, TemplateChange,
     TranslationGroup, sqlite::SqliteOptions,
 };
 use jiff::Timestamp;
@@ -122,8 +122,8 @@ pub(crate) fn noon(plus: i64) -> Timestamp {
 }
 
 /// A lease between two such times.
-pub(crate) fn times(at: i64, until: i64) -> LeaseTimes {
-    LeaseTimes { at: noon(at), until: noon(until) }
+pub(crate) fn times(at: i64, until: i64) -> Range<Timestamp> {
+    noon(at)..noon(until)
 }
 
 pub(crate) fn template(name: &str) -> Template {

@@ -2,8 +2,8 @@
 
 use galley_domain::{template::lifecycle::EventType, upstream::read_hook};
 use galley_store::{
-    Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, LeaseTimes, NewTemplate,
-    PageRecord, ReadRecord,
+    Author, ConnectionChange, DueWork, Fence, Fenced, LeaseState, NewTemplate, PageRecord,
+    ReadRecord,
 };
 use galley_test_macros::on_both_databases;
 use jiff::{SignedDuration, Timestamp};
@@ -160,8 +160,7 @@ async fn a_read_that_has_to_confirm_an_absence_is_postponed(store: &Shared) {
     assert_eq!(work.now, [account]);
     let late = store.postpone_read(fence, id("1"), Some(until), noon(HOUR)).await.unwrap();
     assert_eq!(late, Fenced::LeaseLost);
-    let lease =
-        store.lease_connection(account, LeaseTimes { at: until, until: noon(HOUR) }).await.unwrap();
+    let lease = store.lease_connection(account, until..noon(HOUR)).await.unwrap();
     let fence = lease.unwrap().fence;
     let absent = store.record_absent(fence, id("1"), Some(until), until).await.unwrap();
     assert!(done(absent));
