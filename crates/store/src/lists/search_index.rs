@@ -20,10 +20,10 @@ pub(crate) struct IndexBacklog {
 
 impl IndexBacklog {
     /// After which template a scan of all templates continues, if one is running. If retention has
-    /// deleted the next event, the indexer is about to begin one.
+    /// deleted the next event, the indexer is about to begin a new one.
     pub(crate) fn scan_after(&self) -> Option<u64> {
         let has_gap = self.indexed < self.newest && self.next_event_at.is_none();
-        self.scanned.or(has_gap.then_some(0))
+        if has_gap { Some(0) } else { self.scanned }
     }
 }
 
@@ -84,6 +84,8 @@ mod tests {
             assert_eq!(state.unindexed(), expected, "{state:?}");
             assert_eq!(state.contains(newest), since.is_none(), "{state:?}");
         }
+        let gap = IndexBacklog { scanned: Some(9), next_event_at: None, ..behind.backlog };
+        assert_eq!(gap.scan_after(), Some(0), "the scan that runs has passed older templates");
         assert!(behind.contains(5) && !behind.contains(6), "only what is indexed");
         assert!(!scanning.contains(1), "templates that are not scanned may be missing");
     }

@@ -22,7 +22,8 @@ pub(super) fn load(
         .prepare_cached("SELECT last_seq FROM account WHERE id = ?1")?
         .query_row([key(account.get())], |row| Ok(row.number(0)))
         .optional()?;
-    let backlog = backlog(store, index, account, newest.unwrap_or(Ok(0))?)?;
+    let newest = newest.unwrap_or(Ok(0))?;
+    let backlog = backlog(store, index, scanned_of(index)?, account, newest)?;
     let mut unscanned_since = None;
     if let Some(scanned) = backlog.scan_after() {
         let newer_than = TemplateId::new(scanned);
@@ -45,9 +46,14 @@ pub(super) fn search_statistics(
 ) -> Result<SearchStatistics, StoreError> {
     let mut accounts = store.prepare_cached("SELECT id, last_seq FROM account")?;
     let mut rows = accounts.query([])?;
+    // One snapshot for all accounts: a transaction for each would cost more than its read.
+    let snapshot = index.map(Connection::unchecked_transaction).transpose()?;
+    let index = snapshot.as_deref();
+    let scanned = scanned_of(index)?;
     let mut total = SearchStatistics::default();
     while let Some(row) = rows.next()? {
-        total.add(&backlog(store, index, row.account_id("id")?, row.number("last_seq")?)?);
+        let (account, newest) = (row.account_id("id")?, row.number("last_seq")?);
+        total.add(&backlog(store, index, scanned, account, newest)?);
     }
     Ok(total)
 }
@@ -55,13 +61,11 @@ pub(super) fn search_statistics(
 fn backlog(
     store: &Connection,
     index: Option<&Connection>,
+    scanned: Option<u64>,
     account: AccountId,
     newest: u64,
 ) -> Result<IndexBacklog, StoreError> {
-    let (indexed, scanned) = match index {
-        Some(index) => (last_indexed(index, account)?, scanned(index)?),
-        None => (0, Some(0)),
-    };
+    let indexed = index.map_or(Ok(0), |index| last_indexed(index, account))?;
     let next_event_at = if indexed < newest {
         store
             .prepare_cached("SELECT at FROM event WHERE account_id = ?1 AND seq = ?2")?
@@ -78,6 +82,11 @@ fn backlog(
 pub(super) fn scanned(index: &Connection) -> Result<Option<u64>, StoreError> {
     let mut query = index.prepare_cached("SELECT scanned FROM progress")?;
     query.query_row([], |row| Ok(row.optional(0, |id: i64| u64::try_from(id).ok())))?
+}
+
+/// The same, if there is an index; otherwise a scan is about to begin.
+fn scanned_of(index: Option<&Connection>) -> Result<Option<u64>, StoreError> {
+    index.map_or(Ok(Some(0)), scanned)
 }
 
 /// The last indexed event of an account.
