@@ -1,5 +1,5 @@
 //! Counts in memory what a store does: batches, commits, and waits for slots and connections. The
-//! metrics report them. Each count is an atomic, so that counting delays no request.
+//! metrics report them. Counters are atomics, so that counting delays no request.
 
 use std::{
     hash::Hash,

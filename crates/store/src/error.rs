@@ -50,7 +50,7 @@ pub(crate) fn unavailable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Sto
     StoreError::Unavailable(Arc::from(cause.into()))
 }
 
-/// A cause that has nothing but a text.
+/// The cause of an error, which may be a text.
 pub(crate) fn cause(text: impl Into<Box<dyn Error + Send + Sync>>) -> Cause {
     Arc::from(text.into())
 }

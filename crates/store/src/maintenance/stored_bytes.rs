@@ -1,15 +1,12 @@
 //! Counts the bytes that templates take.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{any::Any, collections::HashMap};
 
 use crate::{
     StoreError, VERSION_OVERHEAD_BYTES,
     decisions::stored_bytes::{StoredBytes, stored_bytes_columns},
-    engine::{self, Engine, Read, ReadPath, Tx, Write, values},
-    stored_row::StoredRow as _,
+    engine::{self, Decoder, Engine, Read, ReadPath, Select, Tx, Write, values},
+    stored_row::{Row, StoredRow as _},
 };
 
 /// What the log says when a count finds that an account uses more than its limit.
@@ -79,24 +76,43 @@ const BYTES_ON_POSTGRES: &str = "SELECT account_id, sum(octet_length(content) + 
 /// By how much the totals of the accounts of a count are wrong, all at the same moment.
 async fn corrections(engine: &dyn Engine, count: i64) -> Result<Vec<Correction>, StoreError> {
     let statement = engine.dialect().either(BYTES_ON_SQLITE, BYTES_ON_POSTGRES);
-    let sums = Arc::new(Mutex::new((HashMap::<i64, i64>::new(), Vec::new())));
-    let adding = Arc::clone(&sums);
-    let values = values![VERSION_OVERHEAD_BYTES, count];
-    // Adds the rows up as they come, because SQLite returns one for each version.
-    let read = Read::new(ReadPath::FullScan, statement, values, move |row| {
-        let (bytes, counted) = &mut *adding.lock().unwrap_or_else(PoisonError::into_inner);
+    let values = Vec::from(values![VERSION_OVERHEAD_BYTES, count]);
+    let select = Select { path: ReadPath::FullScan, statement: statement.into(), values };
+    let sums = engine.fetch(select, Box::<Sums>::default()).await?;
+    let sums: Box<Sums> = sums.into_any().downcast().expect("the same decoder");
+    let mut corrections: Vec<Correction> = sums.corrections().collect();
+    // Accounts are locked in this order.
+    corrections.sort_unstable_by_key(|it| it.account);
+    Ok(corrections)
+}
+
+/// Adds up the bytes of each account.
+#[derive(Default)]
+struct Sums {
+    bytes: HashMap<i64, i64>,
+    counted: Vec<i64>,
+}
+
+impl Sums {
+    fn corrections(&self) -> impl Iterator<Item = Correction> {
+        self.counted.iter().map(|id| Correction { account: *id, bytes: self.bytes[id] })
+    }
+}
+
+impl Decoder for Sums {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
         let account = row.value("account_id")?;
-        *bytes.entry(account).or_default() += row.value::<i64>("bytes")?;
+        let bytes: i64 = row.value("bytes")?;
+        *self.bytes.entry(account).or_default() += bytes;
         if row.value("is_total")? {
-            counted.push(account);
+            self.counted.push(account);
         }
         Ok(())
-    });
-    engine::fetch(engine, read).await?;
-    let (bytes, counted) = &mut *sums.lock().unwrap_or_else(PoisonError::into_inner);
-    // Accounts are locked in this order.
-    counted.sort_unstable();
-    Ok(counted.iter().map(|id| Correction { account: *id, bytes: bytes[id] }).collect())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 /// Corrects totals, unless another count has begun; returns the accounts whose total is correct now.

@@ -153,15 +153,14 @@ impl Source {
 fn values(table: &Table, row: &Row<'_>) -> Result<Vec<Value<'static>>, MigrateError> {
     let mut values = Vec::with_capacity(table.columns.len());
     for (index, column) in table.columns.iter().enumerate() {
-        let (mut value, replaced): (_, Vec<u8>);
-        value = row.get_ref(index)?;
-        if let ValueRef::Text(text) = value
-            && DISPLAY_TEXTS.contains(&(&*table.name, &*column.name))
-        {
-            replaced = text.iter().map(|byte| if *byte == 0 { b'_' } else { *byte }).collect();
-            value = ValueRef::Text(&replaced);
-        }
-        let value = value::read(value, &column.ty);
+        let is_display_text = DISPLAY_TEXTS.contains(&(&*table.name, &*column.name));
+        let visible = |byte: &u8| if *byte == 0 { b'_' } else { *byte };
+        let replaced: Option<Vec<u8>> = match row.get_ref(index)? {
+            ValueRef::Text(text) if is_display_text => Some(text.iter().map(visible).collect()),
+            _ => None,
+        };
+        let stored = replaced.as_deref().map_or(row.get_ref(index)?, ValueRef::Text);
+        let value = value::read(stored, &column.ty);
         values.push(value.map_err(|cause| MigrateError::InvalidValue {
             table: table.name.clone(),
             row: table.display_key(&values),

@@ -100,7 +100,7 @@ pub(super) async fn check_integrity(
         commit_finding(&synchronous),
         Finding::checked("fsync", &*fsync, fsync == "on"),
         page_checksum_finding(&page_checksums),
-        standby_finding(&standbys, waits_for_standbys(&synchronous)),
+        standby_finding(&standbys, is_ahead_of_disks(&synchronous)),
     ];
     if found == 0 {
         return Ok(findings);
@@ -118,25 +118,25 @@ fn page_checksum_finding(setting: &str) -> Finding {
     Finding::noted("page checksums", if is_on { setting } else { off }, !is_on)
 }
 
-/// Whether commits with this setting wait for the disks of the standbys, if there are any.
-fn waits_for_standbys(synchronous_commit: &str) -> bool {
-    !matches!(synchronous_commit, "local" | "remote_write")
+/// Whether commits with this setting return before the disks of the standbys have them.
+fn is_ahead_of_disks(synchronous_commit: &str) -> bool {
+    matches!(synchronous_commit, "local" | "remote_write")
 }
 
 /// Whether a commit waits for the disks that are to have it.
 fn commit_finding(setting: &str) -> Finding {
-    if waits_for_standbys(setting) {
-        Finding::checked("synchronous commit", setting, setting != "off")
-    } else {
+    if is_ahead_of_disks(setting) {
         Finding::noted("synchronous commit", setting, true)
+    } else {
+        Finding::checked("synchronous commit", setting, setting != "off")
     }
 }
 
 /// Whether each acknowledged write is on the disk of a second server.
-fn standby_finding(names: &str, commits_wait: bool) -> Finding {
+fn standby_finding(names: &str, is_ahead_of_disks: bool) -> Finding {
     let risk = match names {
         "" => "none",
-        _ if !commits_wait => "commits do not wait until a standby has synced them",
+        _ if is_ahead_of_disks => "commits do not wait until a standby has synced them",
         _ => return Finding::noted("synchronous standbys", names, false),
     };
     let detail = format!("{risk}: losing the primary can lose the last acknowledged writes");
@@ -156,7 +156,7 @@ mod tests {
             ("*", "remote_write", true),
             ("*", "local", true),
         ] {
-            let found = standby_finding(names, waits_for_standbys(commit));
+            let found = standby_finding(names, is_ahead_of_disks(commit));
             assert_eq!((found.ok, found.is_note), (true, is_note), "{names:?} {commit}");
             assert_eq!(found.detail.contains("can lose"), is_note, "{found:?}");
         }

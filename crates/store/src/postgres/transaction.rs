@@ -38,8 +38,8 @@ pub(super) type DeferredWrite = (&'static str, Vec<Value<'static>>);
 /// in order, so the driver queues the statements in order and a `COMMIT` comes last.
 const MAX_STATEMENTS: usize = 30;
 
-/// Runs work in a transaction, commits it, and notifies subscribers of its events. The work may run more than once, but only one run is
-/// ever committed.
+/// Runs work in a transaction, commits it, and notifies subscribers of its events. The work may run
+/// more than once, but only one run is ever committed.
 pub(super) async fn transact<I: Sync, T>(
     pools: &Arc<PgPools>,
     input: &I,
