@@ -7,7 +7,6 @@ mod deletions;
 use galley_domain::{
     id::TemplateId,
     template::{
-        Status,
         edit::Edit,
         lifecycle::{Hold, Trigger},
     },
@@ -97,8 +96,7 @@ pub(crate) async fn edit_stored(
             return Ok(refusal);
         }
     }
-    let is_approved = planned.planned.before.state.status() == Status::Approved;
-    let is_limited = is_approved && tx.account(change.account)?.limits.is_some();
+    let is_limited = planned.is_counted() && tx.account(change.account)?.limits.is_some();
     let quota_at = Emulation::quota_time(emulation, change.at);
     if is_limited && let Some(limit) = limits::reached_by_edit(tx, change, quota_at).await? {
         return Ok(ChangeOutcome::Limited(limit));

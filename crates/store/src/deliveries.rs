@@ -98,9 +98,9 @@ impl Store {
     }
 }
 
-/// When endpoints have work. `behind` tells whether events come after the cursor; `ripe` is `$1` if a due
-/// delivery is not leased, else the end of the first lease; there are few leases; `later` is when the next
-/// delivery becomes due.
+/// When endpoints have work. `behind` tells whether events come after the cursor. `ripe` is `$1` if a due
+/// delivery is not leased, or else the end of the first lease; there are few leases. `later` is when the
+/// next delivery becomes due.
 const DUE_ON_SQLITE: &str = "SELECT w.id, w.account_id, w.resting_until, w.cursor < a.last_seq AS behind, \
      CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id \
        AND d.due_at <= $1 AND coalesce(d.leased_until, 0) <= $1) THEN $1 \

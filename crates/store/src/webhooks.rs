@@ -112,14 +112,14 @@ impl Store {
                     let Some(before) = locked(tx, *key).await? else {
                         return Ok(RotateOutcome::NoWebhook);
                     };
-                    if let Some((_, until)) = before.former_secret
-                        && until > by.at
+                    if let Some((_, former_end)) = before.former_secret
+                        && former_end > by.at
                         && !force
                     {
-                        return Ok(RotateOutcome::InProgress(until));
+                        return Ok(RotateOutcome::InProgress(former_end));
                     }
                     let update = "UPDATE webhook SET former_secret = secret, former_until = $3, \
-                              secret = $2, updated_at = $4 WHERE id = $1";
+                                  secret = $2, updated_at = $4 WHERE id = $1";
                     tx.defer(update, &values![key.id, secret, *until, by.at])?;
                     let details = json!({"origin": origin(&before.url)});
                     let rotated =

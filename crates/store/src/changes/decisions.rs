@@ -7,7 +7,7 @@ mod tests;
 use std::{borrow::Cow, collections::HashSet};
 
 use galley_domain::template::{
-    Review,
+    Review, Status,
     edit::Edit,
     lifecycle::{EventType, InvalidTransition, Trigger},
 };
@@ -98,11 +98,16 @@ impl PlannedEdit<'_> {
     /// same category, and a live version keeps it.
     pub(crate) fn category_refusal(&self, siblings: Siblings) -> Option<ChangeOutcome> {
         let old = self.planned.previous_category()?;
-        if siblings.has_others {
+        if siblings.has_group && siblings.has_others {
             return Some(ChangeOutcome::GroupCategory(old));
         }
         let is_live = self.planned.before.state.live_version().is_some();
         (siblings.has_group && is_live).then_some(ChangeOutcome::LiveCategory(old))
+    }
+
+    /// Whether the edit counts towards the limits of an account that has them.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.planned.before.state.status() == Status::Approved
     }
 }
 

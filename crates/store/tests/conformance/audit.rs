@@ -22,7 +22,7 @@ use super::{
 };
 
 /// The methods of the store that change accounts, credentials, phone numbers or endpoints, and the
-/// entries that each appends. A new method of any trait is listed here or in one of the lists below.
+/// entries that each appends. A new method of the store is listed here or in one of the lists below.
 const AUDITED: &[(&str, &[AuditKind])] = &[
     (
         "create_account",

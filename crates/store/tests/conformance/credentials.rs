@@ -113,6 +113,13 @@ async fn rotating_a_credential_adds_one_and_expires_the_old_one(store: &Shared) 
         store.rotate_credential(old, third, noon(900), Author::operator(noon(0))).await.unwrap(),
     );
     assert_eq!(store.credentials(account).await.unwrap()[0].expires_at, Some(noon(500)));
+    // An expiry of its own replaces none.
+    let limited =
+        NewCredential { expires_at: Some(noon(2_000)), ..secret(CredentialKind::Key, "limited") };
+    rotated(
+        store.rotate_credential(id, limited, noon(600), Author::operator(noon(0))).await.unwrap(),
+    );
+    assert_eq!(store.credentials(account).await.unwrap()[3].expires_at, Some(noon(2_000)));
     let unknown = store
         .rotate_credential(
             CredentialId(999),

@@ -84,6 +84,9 @@ async fn an_account_has_at_most_twenty_endpoints(store: &Shared) {
     }
     let more = store.create_webhook(endpoint(mine)).await.unwrap();
     assert_eq!(more, CreateWebhookOutcome::TooMany);
+    let subscribed = NewWebhook { subscribed: true, format: Format::Whatsapp, ..endpoint(mine) };
+    let more = store.create_webhook(subscribed).await.unwrap();
+    assert_eq!(more, CreateWebhookOutcome::TooMany);
     register(store, endpoint(theirs)).await;
     assert!(store.delete_webhook(mine, last.id, Author::operator(noon(0))).await.unwrap());
     register(store, endpoint(mine)).await;
