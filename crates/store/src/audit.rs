@@ -24,8 +24,8 @@ impl Store {
             let filter = if account.is_some() { "a.account_id = $3" } else { "true" };
             let statement = format!(
                 "SELECT a.seq, a.at, a.actor, coalesce(c.name, '') AS actor_name, a.account_id, a.kind, \
-             a.subject, a.details FROM audit a LEFT JOIN credential c ON c.id = a.actor \
-             WHERE a.seq > $1 AND {filter} ORDER BY a.seq LIMIT $2"
+                 a.subject, a.details FROM audit a LEFT JOIN credential c ON c.id = a.actor \
+                 WHERE a.seq > $1 AND {filter} ORDER BY a.seq LIMIT $2"
             );
             let values = [Value::bound(after), Value::size(limit)];
             let values = values.into_iter().chain(account.map(Value::from));

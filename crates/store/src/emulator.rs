@@ -88,8 +88,8 @@ impl Store {
         Box::pin(async move {
             let select = self.dialect().either(
                 "SELECT account_id, at, since, (SELECT min(due_at) FROM script_step s \
-             WHERE s.account_id = c.account_id) AS due_at FROM emulator_clock c \
-             WHERE due_at IS NOT NULL ORDER BY account_id",
+                 WHERE s.account_id = c.account_id) AS due_at FROM emulator_clock c \
+                 WHERE due_at IS NOT NULL ORDER BY account_id",
                 "SELECT c.account_id, c.at, c.since, s.due_at FROM emulator_clock c \
              JOIN LATERAL (SELECT min(due_at) AS due_at FROM script_step \
              WHERE account_id = c.account_id) AS s ON s.due_at IS NOT NULL ORDER BY c.account_id",

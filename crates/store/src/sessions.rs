@@ -38,8 +38,8 @@ impl Store {
     pub fn session(&self, hash: SecretHash, at: Timestamp) -> StoreFuture<'_, Option<Session>> {
         Box::pin(async move {
             let statement = "SELECT s.credential_id, c.hash AS token_hash, s.created_at, s.last_seen_at, \
-                         s.expires_at FROM console_session s \
-                         JOIN credential c ON c.id = s.credential_id WHERE s.hash = $1";
+                             s.expires_at FROM console_session s \
+                             JOIN credential c ON c.id = s.credential_id WHERE s.hash = $1";
             let found = self
                 .read_one("session", ReadPath::Point, statement, values![hash], session)
                 .await?;

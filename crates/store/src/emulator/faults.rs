@@ -110,7 +110,7 @@ impl Store {
                     }
                     for fault in &counted {
                         let update = "UPDATE fault SET matched = $3, spent = $4 \
-                                  WHERE account_id = $1 AND number = $2";
+                                      WHERE account_id = $1 AND number = $2";
                         let matched = fault.counted.matched;
                         tx.defer(
                             update,

@@ -40,10 +40,10 @@ impl Store {
         Box::pin(async move {
             let select = format!(
                 "SELECT {COLUMNS} FROM message m JOIN emulator_clock c \
-             ON c.account_id = m.account_id LEFT JOIN template t \
-             ON t.id = m.template_id AND t.account_id = m.account_id \
-             WHERE m.account_id = $1 AND m.number < $2 AND m.created_at > $3 \
-             ORDER BY m.number DESC LIMIT $4"
+                 ON c.account_id = m.account_id LEFT JOIN template t \
+                 ON t.id = m.template_id AND t.account_id = m.account_id \
+                 WHERE m.account_id = $1 AND m.number < $2 AND m.created_at > $3 \
+                 ORDER BY m.number DESC LIMIT $4"
             );
             let before = Value::bound(before.unwrap_or(u64::MAX));
             let values = values![account, before, retention_cutoff(at), Value::size(limit)];

@@ -170,7 +170,7 @@ impl Target {
         let rows = progress.rows.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
         let open = self.client.transaction().await?;
         let update = "UPDATE galley_migration_table SET rows = $2, last_key = $3 \
-                    WHERE name = $1 AND rows = $4";
+                      WHERE name = $1 AND rows = $4";
         let updated =
             open.execute(update, &[&table.name, &rows, &last_key, &progress.rows]).await?;
         if updated != 1 {

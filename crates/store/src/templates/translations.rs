@@ -32,7 +32,7 @@ impl Store {
             let group = TranslationGroup::of(account, name);
             let statement = format!(
                 "SELECT {} FROM template {} WHERE translation_group = $1 AND account_id = $2 AND \
-             unique_key IS NOT NULL ORDER BY id",
+                 unique_key IS NOT NULL ORDER BY id",
                 columns(self.dialect()),
                 index(self.dialect())
             );

@@ -79,7 +79,7 @@ impl Store {
             };
             let statement = select(&format!(
                 "account_id = $1 AND remote_id > $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)\
-             {listed} ORDER BY remote_id LIMIT $4"
+                 {listed} ORDER BY remote_id LIMIT $4"
             ));
             let after = after.as_ref().map_or("", RemoteId::as_str);
             let source = source.as_ref().map(TemplateSource::as_str);
@@ -98,16 +98,16 @@ impl Store {
             // template the provider has again.
             let statement = format!(
                 "SELECT count(*) FILTER (WHERE {present}) AS present, \
-             count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
-             count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
-             count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
-             count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
-             (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
-             t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
-             g.gone_at IS NOT NULL AND t.unique_key IS NOT NULL AND NOT EXISTS (SELECT 1 \
-             FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
-             {present})) AS gone \
-             FROM upstream_template WHERE account_id = $1"
+                 count(*) FILTER (WHERE {present} AND drifted) AS drifted, \
+                 count(*) FILTER (WHERE {present} AND missing > 0 AND {own}) AS missing, \
+                 count(*) FILTER (WHERE {present} AND NOT ({own})) AS generated, \
+                 count(*) FILTER (WHERE {present} AND {UNSEEN}) AS unseen, \
+                 (SELECT count(DISTINCT g.template_id) FROM upstream_template g JOIN template t ON \
+                 t.id = g.template_id AND t.account_id = g.account_id WHERE g.account_id = $1 AND \
+                 g.gone_at IS NOT NULL AND t.unique_key IS NOT NULL AND NOT EXISTS (SELECT 1 \
+                 FROM upstream_template WHERE account_id = $1 AND template_id = g.template_id AND \
+                 {present})) AS gone \
+                 FROM upstream_template WHERE account_id = $1"
             );
             let counted =
                 self.read_one("mirror_counts", path, statement, values![account], |row| {

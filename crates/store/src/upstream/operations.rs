@@ -220,7 +220,7 @@ impl Store {
             let is_asked = self.dialect().is_any("o.template_id", "$2");
             let statement = select(&format!(
                 "o.id IN (SELECT max(o.id) FROM upstream_operation o WHERE o.account_id = $1 AND \
-             {is_asked} AND {SHOWN_OPERATIONS} GROUP BY o.template_id)"
+                 {is_asked} AND {SHOWN_OPERATIONS} GROUP BY o.template_id)"
             ));
             let keys: Vec<i64> = templates.iter().map(|id| key(id.get())).collect();
             let path = ReadPath::Account(ReadKind::List, account);
