@@ -137,7 +137,7 @@ fn print<'a>(
 async fn show(context: &CommandContext, id: &str, version: Option<u64>) -> anyhow::Result<()> {
     let (account, stored) = find(context, id).await?;
     let versions = context.store.versions(account.id, stored.id, None, DEFAULT_LIMIT).await?;
-    let numbers: Vec<u64> = versions.iter().flatten().map(|it| it.version.number).collect();
+    let numbers: Vec<u64> = versions.iter().flatten().map(|version| version.number).collect();
     let stored = match version {
         Some(number) => {
             let version = context.store.version(account.id, stored.id, number).await?;

@@ -63,8 +63,7 @@ fn write_template(out: &mut String, stored: &StoredTemplate, at: Option<&AtProvi
 }
 
 /// One entry in the list of a template's versions.
-fn write_version(out: &mut String, summary: &VersionSummary) {
-    let version = &summary.version;
+fn write_version(out: &mut String, version: &VersionSummary) {
     let mut object = ObjectWriter::open(out);
     object.number("version", version.number);
     object.unescaped("status", version.status.as_str());
@@ -74,11 +73,11 @@ fn write_version(out: &mut String, summary: &VersionSummary) {
     }
     object.timestamp("created_at", version.created_at);
     object.display("created_by", version.created_by);
-    object.string("created_by_name", &summary.created_by_name);
+    object.string("created_by_name", &version.created_by_name);
     if let Some(decision) = &version.decision {
         object.timestamp("decided_at", decision.at);
         object.display("decided_by", decision.by);
-        object.string("decided_by_name", &summary.decided_by_name);
+        object.string("decided_by_name", &version.decided_by_name);
         if let Some(reason) = &decision.reason {
             object.string("reason", reason);
         }

@@ -29,7 +29,7 @@ impl Session {
                     let before = Some(local.state.version);
                     let kept = store.versions(account, local.id, before, MAX_FORMER).await?;
                     for kept in kept.unwrap_or_default() {
-                        former.extend(store.version(account, local.id, kept.version.number).await?);
+                        former.extend(store.version(account, local.id, kept.number).await?);
                     }
                 }
                 preview.observe(remote, former, page.seen_at);

@@ -194,13 +194,25 @@ pub struct Version {
     pub decision: Option<Decision>,
 }
 
-/// A version in a list, with the names of its actors.
+/// A version without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionSummary {
-    /// The version. Its content is not read.
-    pub version: Version,
+    /// The version number, starting at 1.
+    pub number: u64,
+    /// Its review status: PENDING, APPROVED or REJECTED.
+    pub status: Status,
+    /// Its category.
+    pub category: Category,
+    /// The category before, if this version or a review script since has changed it.
+    pub previous_category: Option<Category>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who created it.
+    pub created_by: Actor,
     /// The present name of the token that created it; empty without one.
     pub created_by_name: String,
+    /// The reviewer's decision, once there is one.
+    pub decision: Option<Decision>,
     /// The present name of the token that decided; empty without one.
     pub decided_by_name: String,
 }

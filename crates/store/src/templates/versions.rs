@@ -11,11 +11,12 @@ use crate::{
     stored_row::{Row, StoredRow},
 };
 
-/// The content of a version.
+/// What a version has and a summary has not. A list of versions does not read content that no client
+/// sees.
 pub(super) const CONTENT: &str = "v.content";
 
-/// What a list of versions has in place of the content, which no client sees there.
-pub(super) const ACTOR_NAMES: &str = "'' AS content, coalesce((SELECT c.name FROM credential c \
+/// What a summary has and a version has not.
+pub(super) const ACTOR_NAMES: &str = "coalesce((SELECT c.name FROM credential c \
      WHERE c.id = v.actor), '') AS actor_name, coalesce((SELECT c.name FROM credential c \
      WHERE c.id = v.decided_by), '') AS decided_by_name";
 
@@ -44,14 +45,7 @@ pub(crate) fn select_version(dialect: Dialect) -> String {
 
 /// The version in a row, unless the disk has damaged it.
 pub(crate) fn version(row: &Row<'_>) -> Result<Version, StoreError> {
-    if !row.value::<bool>("is_intact")? {
-        let (id, number): (i64, i64) = (row.value("template_id")?, row.value("version")?);
-        return Err(if row.value("is_former")? {
-            damaged("former_version", format!("{id} version {number}"))
-        } else {
-            damaged("template", id)
-        });
-    }
+    ensure_intact(row)?;
     Ok(Version {
         number: row.number("version")?,
         status: row.status("status")?,
@@ -64,14 +58,33 @@ pub(crate) fn version(row: &Row<'_>) -> Result<Version, StoreError> {
     })
 }
 
-/// The version in a row that has the names of its actors, unless the disk has damaged it.
+/// The version in a row that has the names of its actors and no content, unless the disk has damaged it.
 pub(super) fn summary(row: &Row<'_>) -> Result<VersionSummary, StoreError> {
-    let version = version(row)?;
-    let decided_by = version.decision.as_ref().map_or(Actor::Service, |decision| decision.by);
+    ensure_intact(row)?;
+    let (created_by, decision) = (row.actor("actor")?, decision(row)?);
+    let decided_by = decision.as_ref().map_or(Actor::Service, |decision| decision.by);
     Ok(VersionSummary {
-        created_by_name: row.actor_name("actor_name", version.created_by)?,
+        number: row.number("version")?,
+        status: row.status("status")?,
+        category: row.category("category")?,
+        previous_category: optional_category(row, "previous_category")?,
+        created_at: row.timestamp("created_at")?,
+        created_by,
+        created_by_name: row.actor_name("actor_name", created_by)?,
+        decision,
         decided_by_name: row.actor_name("decided_by_name", decided_by)?,
-        version,
+    })
+}
+
+fn ensure_intact(row: &Row<'_>) -> Result<(), StoreError> {
+    if row.value("is_intact")? {
+        return Ok(());
+    }
+    let (id, number): (i64, i64) = (row.value("template_id")?, row.value("version")?);
+    Err(if row.value("is_former")? {
+        damaged("former_version", format!("{id} version {number}"))
+    } else {
+        damaged("template", id)
     })
 }
 

@@ -279,7 +279,7 @@ async fn versions_are_paged_newest_first(store: &Shared) {
     }
     let numbers = async |before, limit| -> Vec<u64> {
         let page = store.versions(account, id, before, limit).await.unwrap().unwrap();
-        page.iter().map(|it| it.version.number).collect()
+        page.iter().map(|it| it.number).collect()
     };
     assert_eq!(numbers(None, 3).await, [5, 4, 3]);
     assert_eq!(numbers(Some(3), 3).await, [2, 1]);

@@ -198,7 +198,7 @@ async fn an_edit_deletes_versions_beyond_the_newest_hundred(store: &Shared) {
     }
     let newest = MAX_VERSIONS + 2;
     let versions = store.versions(account, id, None, 1_000).await.unwrap().unwrap();
-    let numbers: Vec<u64> = versions.iter().map(|it| it.version.number).collect();
+    let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
     let expected: Vec<u64> = (3..=newest).rev().chain([1]).collect();
     assert_eq!(numbers, expected, "the live version stays");
     assert_eq!(store.version(account, id, 2).await.unwrap(), None);

@@ -75,7 +75,7 @@ pub(super) async fn versions(
     let mut versions = versions.ok_or(Problem::of(ProblemKind::TemplateUnknown))?;
     let more = versions.len() > limit;
     versions.truncate(limit);
-    let after = versions.last().map(|last| last.version.number.to_string());
+    let after = versions.last().map(|version| version.number.to_string());
     let next = after.as_deref().filter(|_| more).map(|after| parameters.next_page(after));
     Ok(json(StatusCode::OK, view::versions(&versions, &Paging { after, next })))
 }
