@@ -27,6 +27,7 @@ mod transaction;
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use galley_domain::id::AccountId;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -80,27 +81,29 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Connects, checks the server's settings, and migrates the schema as the options say.
-    pub async fn open(
-        address: &PostgresAddress,
-        options: &PostgresOptions,
-    ) -> Result<Self, StoreError> {
-        let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
-        let pinned = address.with_synchronous_commit(&synchronous_commit);
-        let pools = Arc::new(PgPools::new(&pinned, options)?);
-        let create_queue = create_queue::start(&pools, options.queue_capacity)?;
-        let message_queue = messages::start(&pools, options.queue_capacity);
-        let reader = TemplateReader::start(&pools);
-        let readiness = Readiness::default();
-        let address = address.clone();
-        Ok(Self {
-            address,
-            pools,
-            create_queue,
-            message_queue,
-            reader,
-            readiness,
-            index_permit: Arc::new(Semaphore::new(1)),
-            read_slots: ReadSlots::for_connections(options.connections),
+    pub fn open<'s>(
+        address: &'s PostgresAddress,
+        options: &'s PostgresOptions,
+    ) -> BoxFuture<'s, Result<Self, StoreError>> {
+        Box::pin(async move {
+            let synchronous_commit = schema::prepare(address, options.schema_policy).await?;
+            let pinned = address.with_synchronous_commit(&synchronous_commit);
+            let pools = Arc::new(PgPools::new(&pinned, options)?);
+            let create_queue = create_queue::start(&pools, options.queue_capacity)?;
+            let message_queue = messages::start(&pools, options.queue_capacity);
+            let reader = TemplateReader::start(&pools);
+            let readiness = Readiness::default();
+            let address = address.clone();
+            Ok(Self {
+                address,
+                pools,
+                create_queue,
+                message_queue,
+                reader,
+                readiness,
+                index_permit: Arc::new(Semaphore::new(1)),
+                read_slots: ReadSlots::for_connections(options.connections),
+            })
         })
     }
 

@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use futures_util::future::BoxFuture;
 use galley_domain::{
     id::AccountId,
     violation::{Rule, Violation},
@@ -130,21 +131,23 @@ impl WebhookContext {
 
     /// Checks whether a URL may be registered as an endpoint. With a token, the endpoint must pass
     /// the verification request now.
-    pub async fn check_endpoint(
-        &self,
+    pub fn check_endpoint<'s>(
+        &'s self,
         account: AccountId,
-        url: &str,
-        token: Option<&Redacted>,
-    ) -> Result<(), EndpointError> {
-        if !self.waits_for_endpoint(token) {
-            self.guard.check_url(url)?;
-            return Ok(());
-        }
-        let target = self.guard.resolve(account, url).await?;
-        if let Some(Redacted(token)) = token {
-            verify_endpoint(&*self.client, &*self.random, target, token).await?;
-        }
-        Ok(())
+        url: &'s str,
+        token: Option<&'s Redacted>,
+    ) -> BoxFuture<'s, Result<(), EndpointError>> {
+        Box::pin(async move {
+            if !self.waits_for_endpoint(token) {
+                self.guard.check_url(url)?;
+                return Ok(());
+            }
+            let target = self.guard.resolve(account, url).await?;
+            if let Some(Redacted(token)) = token {
+                verify_endpoint(&*self.client, &*self.random, target, token).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Creates the secret of an endpoint. Uses `given` in the format whatsapp if it is a valid app

@@ -14,6 +14,7 @@ mod retry_after;
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use galley_domain::id::AccountId;
 use http_body_util::Full;
 use hyper::{
@@ -202,26 +203,28 @@ impl HttpWebhookClient {
 
     /// Sends a request once, as a delivery does, and reads the beginning of the response for the
     /// person who tests an endpoint.
-    pub async fn post_test(&self, post: PostRequest) -> TestReport {
-        let started = Instant::now();
-        let mut deadline = started + self.timeout;
-        let exchange = self.send(&post, &mut deadline).await;
-        let latency = started.elapsed();
-        let response = match exchange {
-            Ok(Some(Exchange { response, connection, .. })) => {
-                let status = response.status;
-                let body = response.read_body_start().await;
-                // It has to stay open until the body is read.
-                drop(connection);
-                Ok(ResponseStart { status, body })
-            }
-            Ok(None) => Err(Failure::new(
-                FailureKind::Unresolved,
-                "The lookup of the name did not begin in time.".to_owned(),
-            )),
-            Err(failure) => Err(failure),
-        };
-        TestReport { response, latency }
+    pub fn post_test(&self, post: PostRequest) -> BoxFuture<'_, TestReport> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let mut deadline = started + self.timeout;
+            let exchange = self.send(&post, &mut deadline).await;
+            let latency = started.elapsed();
+            let response = match exchange {
+                Ok(Some(Exchange { response, connection, .. })) => {
+                    let status = response.status;
+                    let body = response.read_body_start().await;
+                    // It has to stay open until the body is read.
+                    drop(connection);
+                    Ok(ResponseStart { status, body })
+                }
+                Ok(None) => Err(Failure::new(
+                    FailureKind::Unresolved,
+                    "The lookup of the name did not begin in time.".to_owned(),
+                )),
+                Err(failure) => Err(failure),
+            };
+            TestReport { response, latency }
+        })
     }
 
     /// Sends a request and reads the response up to the status. Nothing after the status can fail

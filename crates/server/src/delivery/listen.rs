@@ -3,6 +3,7 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -79,29 +80,31 @@ pub enum SignatureCheck {
 
 impl WebhookReceiver {
     /// Accepts deliveries until the task is aborted.
-    pub async fn serve(self, listener: TcpListener) {
-        let receiver = Arc::new(self);
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            let Ok((stream, _)) = listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let receiver = Arc::clone(&receiver);
-            tokio::spawn(async move {
-                let service = service_fn(|request| {
-                    let receiver = Arc::clone(&receiver);
-                    async move { Ok::<_, Infallible>(receiver.handle(request).await) }
+    pub fn serve(self, listener: TcpListener) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let receiver = Arc::new(self);
+            let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+            loop {
+                let permit = Arc::clone(&permits).acquire_owned().await;
+                let Ok((stream, _)) = listener.accept().await else {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                };
+                let receiver = Arc::clone(&receiver);
+                tokio::spawn(async move {
+                    let service = service_fn(|request| {
+                        let receiver = Arc::clone(&receiver);
+                        async move { Ok::<_, Infallible>(receiver.handle(request).await) }
+                    });
+                    let connection = http1::Builder::new()
+                        .timer(TokioTimer::new())
+                        .serve_connection(TokioIo::new(stream), service);
+                    // The client notices a connection error itself.
+                    let _ = connection.await;
+                    drop(permit);
                 });
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .serve_connection(TokioIo::new(stream), service);
-                // The client notices a connection error itself.
-                let _ = connection.await;
-                drop(permit);
-            });
-        }
+            }
+        })
     }
 
     async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {

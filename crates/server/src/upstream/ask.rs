@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::future::BoxFuture;
 use galley_domain::upstream::{
     RemoteId, RemoteTemplate, SweepProgress, SweepVerdict,
     sweep::{PageCounts, SWEEPS_UNTIL_GONE, SeenTemplates, verdict},
@@ -65,14 +66,16 @@ pub struct Checked {
 
 impl Session {
     /// Reads the account at the provider, counts its templates, and records when the token expires.
-    pub async fn check(&self) -> Result<Checked, SyncError> {
-        match self.while_leased(self.upstream.check()).await? {
-            Ok(report) => {
-                self.recovered().await?;
-                Ok(Checked { report, token: self.inspect_token().await? })
+    pub fn check(&self) -> BoxFuture<'_, Result<Checked, SyncError>> {
+        Box::pin(async move {
+            match self.while_leased(self.upstream.check()).await? {
+                Ok(report) => {
+                    self.recovered().await?;
+                    Ok(Checked { report, token: self.inspect_token().await? })
+                }
+                Err(failure) => Err(self.failed(failure).await?),
             }
-            Err(failure) => Err(self.failed(failure).await?),
-        }
+        })
     }
 
     /// Asks the provider about the token and records when it expires; `None` if the provider does not
@@ -88,54 +91,63 @@ impl Session {
     }
 
     /// Reads all templates at the provider with their components.
-    pub async fn walk(
-        &self,
-        mut report: impl FnMut(SweepPart) + Send,
-    ) -> Result<Walked, SyncError> {
-        let mut pages = Pages::new(self, true, None);
-        let mut walked = Walked { began_at: self.now(), ..Walked::default() };
-        let mut seen = SeenTemplates::default();
-        let mut is_recount = false;
-        loop {
-            let (page, restarted) = pages.next().await?;
-            if restarted {
-                let progress = SweepProgress { restarted, ..SweepProgress::default() };
-                walked = Walked { progress, pages: Vec::new(), ..walked };
-                seen = SeenTemplates::default();
+    pub fn walk<'s>(
+        &'s self,
+        report: &'s mut (dyn FnMut(SweepPart) + Send),
+    ) -> BoxFuture<'s, Result<Walked, SyncError>> {
+        Box::pin(async move {
+            let mut pages = Pages::new(self, true, None);
+            let mut walked = Walked { began_at: self.now(), ..Walked::default() };
+            let mut seen = SeenTemplates::default();
+            let mut is_recount = false;
+            loop {
+                let (page, restarted) = pages.next().await?;
+                if restarted {
+                    let progress = SweepProgress { restarted, ..SweepProgress::default() };
+                    walked = Walked { progress, pages: Vec::new(), ..walked };
+                    seen = SeenTemplates::default();
+                }
+                let is_last = is_recount || page.after.is_none();
+                let page =
+                    if is_recount { self.recounted(page) } else { self.seen_now(page, restarted) };
+                let counts = seen.count(&page.templates);
+                let counts =
+                    PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
+                walked.progress = walked.progress.after_page(counts);
+                walked.pages.push(page);
+                report(SweepPart {
+                    seen: walked.progress.seen.into(),
+                    total: walked.progress.total,
+                });
+                self.extend().await?;
+                if !is_last && !walked.progress.is_endless() {
+                    continue;
+                }
+                walked.progress.failed = !is_last;
+                if is_recount || !walked.progress.needs_recount() {
+                    self.recovered().await?;
+                    return Ok(walked);
+                }
+                // Templates were created or deleted meanwhile: the first page tells how many there are now.
+                is_recount = true;
             }
-            let is_last = is_recount || page.after.is_none();
-            let page =
-                if is_recount { self.recounted(page) } else { self.seen_now(page, restarted) };
-            let counts = seen.count(&page.templates);
-            let counts = PageCounts { unreadable: page.unreadable, total: page.total, ..counts };
-            walked.progress = walked.progress.after_page(counts);
-            walked.pages.push(page);
-            report(SweepPart { seen: walked.progress.seen.into(), total: walked.progress.total });
-            self.extend().await?;
-            if !is_last && !walked.progress.is_endless() {
-                continue;
-            }
-            walked.progress.failed = !is_last;
-            if is_recount || !walked.progress.needs_recount() {
-                self.recovered().await?;
-                return Ok(walked);
-            }
-            // Templates were created or deleted meanwhile: the first page tells how many there are now.
-            is_recount = true;
-        }
+        })
     }
 }
 
 /// Checks a token that is to replace the one of a connection. The check needs no lease and no budget,
 /// because calls may rest until the token is replaced.
-pub async fn check_token(
-    context: &UpstreamContext,
-    connection: &UpstreamConnection,
+pub fn check_token<'s>(
+    context: &'s UpstreamContext,
+    connection: &'s UpstreamConnection,
     token: String,
-) -> Result<Checked, SyncError> {
-    let transport = (context.transports)(connection.account);
-    let upstream = GraphUpstream::new(transport, dialect(context, connection)?, Secret::new(token));
-    let report = upstream.check().await.map_err(SyncError::Call)?;
-    let token = upstream.token_info().await.ok().filter(|info| info.is_valid);
-    Ok(Checked { report, token })
+) -> BoxFuture<'s, Result<Checked, SyncError>> {
+    Box::pin(async move {
+        let transport = (context.transports)(connection.account);
+        let upstream =
+            GraphUpstream::new(transport, dialect(context, connection)?, Secret::new(token));
+        let report = upstream.check().await.map_err(SyncError::Call)?;
+        let token = upstream.token_info().await.ok().filter(|info| info.is_valid);
+        Ok(Checked { report, token })
+    })
 }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use galley_domain::{
     id::AccountId,
     upstream::{CallFailure, HeldReason, budget::DEFAULT_CALLS_PER_HOUR, failure::PROBE_INTERVAL},
@@ -151,8 +152,11 @@ pub struct Session {
 impl Session {
     /// Takes the lease of a connection, for a person. A key that opens no secret is that person's, and
     /// tells nothing about the connection.
-    pub async fn begin(context: &UpstreamContext, account: AccountId) -> Result<Begun, SyncError> {
-        Self::begin_with(context, account, false).await
+    pub fn begin(
+        context: &UpstreamContext,
+        account: AccountId,
+    ) -> BoxFuture<'_, Result<Begun, SyncError>> {
+        Box::pin(async move { Self::begin_with(context, account, false).await })
     }
 
     /// Takes the lease of a connection, for the service. If its key does not open the secrets, the
@@ -242,13 +246,15 @@ impl Session {
     }
 
     /// Ends the lease.
-    pub async fn end(self) -> Result<(), SyncError> {
-        let refused = self.upstream.refused_fields();
-        let now = self.context.clock.now();
-        let Self { fence, connection, .. } = &self;
-        self.context.refused_fields.record(fence.account, &connection.base_url, refused, now);
-        let _ = self.context.store.release_connection(self.fence).await?;
-        Ok(())
+    pub fn end(self) -> BoxFuture<'static, Result<(), SyncError>> {
+        Box::pin(async move {
+            let refused = self.upstream.refused_fields();
+            let now = self.context.clock.now();
+            let Self { fence, connection, .. } = &self;
+            self.context.refused_fields.record(fence.account, &connection.base_url, refused, now);
+            let _ = self.context.store.release_connection(self.fence).await?;
+            Ok(())
+        })
     }
 
     /// The number of calls that the session has made.

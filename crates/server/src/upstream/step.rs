@@ -42,7 +42,7 @@ async fn work(context: &UpstreamContext, session: &Session) -> Result<(), SyncEr
         due_sweep => due_sweep,
     };
     if let Some(full) = due_sweep {
-        session.sweep(full, true, |_| {}).await?;
+        session.sweep(full, true, &mut |_| {}).await?;
         if full {
             session.inspect_token().await?;
         }

@@ -1,5 +1,6 @@
 //! A sweep: the walk over all templates at the provider.
 
+use futures_util::future::BoxFuture;
 use galley_domain::upstream::{SweepProgress, SweepVerdict};
 use galley_store::{MAX_WITHDRAWN, PageRecord, PageResult, SweepPosition, SweepReport, ToRead};
 use galley_upstream::Page;
@@ -28,54 +29,58 @@ pub struct SweepPart {
 impl Session {
     /// Walks over all templates at the provider, with their components if `full`. Continues a sweep
     /// that was interrupted.
-    pub async fn sweep(
-        &self,
+    pub fn sweep<'s>(
+        &'s self,
         full: bool,
         is_background: bool,
-        mut report: impl FnMut(SweepPart) + Send,
-    ) -> Result<SweepReport, SyncError> {
-        let store = &self.context.store;
-        self.budget.set_background(is_background);
-        let running = self.connection.sweep.as_ref().filter(|it| it.full == full);
-        let (mut position, mut progress) = if let Some(sweep) = running {
-            (sweep.position.clone(), sweep.progress)
-        } else {
-            kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
-            (SweepPosition::Start, SweepProgress::default())
-        };
-        let after = match &position {
-            SweepPosition::After(cursor) => Some(cursor.clone()),
-            SweepPosition::Start | SweepPosition::End => None,
-        };
-        let mut pages = Pages::new(self, full, after);
-        while position != SweepPosition::End && !progress.is_endless() {
-            let (page, restarted) = pages.next().await?;
-            position = page.after.clone().map_or(SweepPosition::End, SweepPosition::After);
-            let record = self.seen_now(page, restarted);
-            progress = self.record_page(record, is_background).await?;
-            report(SweepPart { seen: progress.seen.into(), total: progress.total });
-        }
-        if position != SweepPosition::End {
-            // It ends where it is, so that it does not count.
-            let account = self.connection.account;
-            tracing::warn!(%account, "the list of templates at the provider repeats itself");
-        } else if progress.needs_recount() {
-            // Templates were created or deleted meanwhile: the first page tells how many there are now,
-            // and what was created before the place where the sweep was.
-            let (page, _) = pages.next().await?;
-            self.record_page(self.recounted(page), is_background).await?;
-        }
-        self.finish_sweep().await
+        report: &'s mut (dyn FnMut(SweepPart) + Send),
+    ) -> BoxFuture<'s, Result<SweepReport, SyncError>> {
+        Box::pin(async move {
+            let store = &self.context.store;
+            self.budget.set_background(is_background);
+            let running = self.connection.sweep.as_ref().filter(|it| it.full == full);
+            let (mut position, mut progress) = if let Some(sweep) = running {
+                (sweep.position.clone(), sweep.progress)
+            } else {
+                kept(store.begin_sweep(self.fence, full, self.now()).await?)?;
+                (SweepPosition::Start, SweepProgress::default())
+            };
+            let after = match &position {
+                SweepPosition::After(cursor) => Some(cursor.clone()),
+                SweepPosition::Start | SweepPosition::End => None,
+            };
+            let mut pages = Pages::new(self, full, after);
+            while position != SweepPosition::End && !progress.is_endless() {
+                let (page, restarted) = pages.next().await?;
+                position = page.after.clone().map_or(SweepPosition::End, SweepPosition::After);
+                let record = self.seen_now(page, restarted);
+                progress = self.record_page(record, is_background).await?;
+                report(SweepPart { seen: progress.seen.into(), total: progress.total });
+            }
+            if position != SweepPosition::End {
+                // It ends where it is, so that it does not count.
+                let account = self.connection.account;
+                tracing::warn!(%account, "the list of templates at the provider repeats itself");
+            } else if progress.needs_recount() {
+                // Templates were created or deleted meanwhile: the first page tells how many there are now,
+                // and what was created before the place where the sweep was.
+                let (page, _) = pages.next().await?;
+                self.record_page(self.recounted(page), is_background).await?;
+            }
+            self.finish_sweep().await
+        })
     }
 
     /// Records what a walk has seen as a sweep that reads all contents. It replaces one that runs.
-    pub async fn import(&self, walked: Walked) -> Result<SweepReport, SyncError> {
-        let begun = self.context.store.begin_sweep(self.fence, true, walked.began_at).await?;
-        kept(begun)?;
-        for page in walked.pages {
-            self.record_page(page, false).await?;
-        }
-        self.finish_sweep().await
+    pub fn import(&self, walked: Walked) -> BoxFuture<'_, Result<SweepReport, SyncError>> {
+        Box::pin(async move {
+            let begun = self.context.store.begin_sweep(self.fence, true, walked.began_at).await?;
+            kept(begun)?;
+            for page in walked.pages {
+                self.record_page(page, false).await?;
+            }
+            self.finish_sweep().await
+        })
     }
 
     /// A page that the provider has just shown.

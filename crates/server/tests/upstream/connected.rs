@@ -362,7 +362,7 @@ impl Connected {
     pub(crate) async fn sweep(&self, full: bool) -> Result<SweepReport, SyncError> {
         self.service.clock.advance(Duration::from_mins(15));
         let session = self.session().await;
-        let report = session.sweep(full, false, |_| {}).await;
+        let report = session.sweep(full, false, &mut |_| {}).await;
         session.end().await.unwrap();
         report
     }

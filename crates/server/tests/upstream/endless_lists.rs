@@ -56,7 +56,7 @@ async fn pages_that_show_nothing_new_end_a_sweep() {
         }
         let connected = endless(distance, false).await;
         let session = connected.session().await;
-        let walked = session.walk(|_| {}).await.unwrap();
+        let walked = session.walk(&mut |_| {}).await.unwrap();
         session.end().await.unwrap();
         assert_eq!(connected.take_calls(), 11, "{distance}");
         assert!(walked.progress.failed);

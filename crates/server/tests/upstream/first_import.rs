@@ -80,7 +80,7 @@ async fn a_person_learns_how_many_approvals_an_import_has_ended() {
         connected.create_with(&order(name), Review::Auto).await;
     }
     let session = connected.session().await;
-    session.sweep(true, false, |_| {}).await.unwrap();
+    session.sweep(true, false, &mut |_| {}).await.unwrap();
     assert_eq!(session.take_ended_approvals().len(), 2);
     session.end().await.unwrap();
 }
@@ -115,7 +115,7 @@ async fn an_import_ends_what_its_preview_has_shown_and_reads_no_page_twice() {
     };
     let before = read(&own).await;
     let session = connected.session().await;
-    let walked = session.walk(|_| {}).await.unwrap();
+    let walked = session.walk(&mut |_| {}).await.unwrap();
     let shown = session.preview(&walked, Vec::new(), before.clone()).await.unwrap();
     let reasons: Vec<_> = shown.iter().map(|it| (&*it.name, it.reason.as_str())).collect();
     assert_eq!(
@@ -150,7 +150,7 @@ async fn a_preview_shows_what_ends_later_if_the_import_does_not_count() {
         }
     });
     let session = connected.session().await;
-    let walked = session.walk(|_| {}).await.unwrap();
+    let walked = session.walk(&mut |_| {}).await.unwrap();
     assert_eq!(walked.verdict(&[]).0, SweepVerdict::Incomplete);
     let shown = session.preview(&walked, Vec::new(), vec![(*stored).clone()]).await.unwrap();
     let reasons: Vec<_> = shown.iter().map(|it| (&*it.name, it.reason.as_str())).collect();

@@ -126,7 +126,7 @@ async fn work_that_a_person_has_started_goes_on() {
     let connected = with_pages().await;
     let session = connected.session().await;
     connected.pause().await;
-    session.sweep(true, false, |_| {}).await.unwrap();
+    session.sweep(true, false, &mut |_| {}).await.unwrap();
     session.end().await.unwrap();
     assert_eq!(connected.mirrored().await.len(), TEMPLATES);
 }

@@ -170,7 +170,8 @@ async fn sweep_slowly(connected: &Connected, full: bool) -> Timestamp {
         connected.service.clock.advance(Duration::from_secs(90));
         faults.release();
     };
-    let (swept, ()) = tokio::join!(session.sweep(full, false, |_| {}), fetch);
+    let mut ignored = |_| {};
+    let (swept, ()) = tokio::join!(session.sweep(full, false, &mut ignored), fetch);
     swept.unwrap();
     session.end().await.unwrap();
     began_at
@@ -333,7 +334,7 @@ async fn no_private_address_is_asked_for_a_sample() {
 async fn a_walk_that_records_nothing_fetches_nothing() {
     let (connected, _) = with_template().await;
     let session = connected.session().await;
-    assert_eq!(session.walk(|_| {}).await.unwrap().templates().len(), 1);
+    assert_eq!(session.walk(&mut |_| {}).await.unwrap().templates().len(), 1);
     session.end().await.unwrap();
     assert_eq!(fetched(&connected), Vec::<String>::new());
 }

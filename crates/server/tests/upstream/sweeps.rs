@@ -182,9 +182,9 @@ async fn a_second_process_does_not_work_on_a_leased_connection() {
     // Longer than the lease.
     connected.service.clock.advance(Duration::from_mins(10));
     let second = connected.session().await;
-    let lost = first.sweep(true, false, |_| {}).await.unwrap_err();
+    let lost = first.sweep(true, false, &mut |_| {}).await.unwrap_err();
     assert!(matches!(lost, SyncError::LeaseLost), "{lost:?}");
-    second.sweep(true, false, |_| {}).await.unwrap();
+    second.sweep(true, false, &mut |_| {}).await.unwrap();
     assert_eq!(connected.mirrored().await.len(), 1);
 }
 
@@ -324,7 +324,7 @@ async fn a_count_that_does_not_agree_is_asked_for_once_more() {
         assert_eq!((report.verdict, report.seen, connected.take_calls()), (verdict, 3, 1 + times));
         count_one_more(&connected, times);
         let session = connected.session().await;
-        let walked = session.walk(|_| {}).await.unwrap();
+        let walked = session.walk(&mut |_| {}).await.unwrap();
         session.end().await.unwrap();
         assert!(walked.progress.is_complete(), "{:?}", walked.progress);
         assert_eq!((walked.templates().len(), connected.take_calls()), (3, 1 + times));

@@ -90,7 +90,7 @@ impl UpstreamCommands<'_> {
 
     async fn look(&self, session: &Session, account: &Account) -> anyhow::Result<Look> {
         let line = ProgressLine::start("reading templates at the provider");
-        let walked = session.walk(shown_progress(&line)).await;
+        let walked = session.walk(&mut shown_progress(&line)).await;
         drop(line);
         let walked = walked?;
         let (mirror, own) =

@@ -35,7 +35,7 @@ impl UpstreamCommands<'_> {
         let (account, _) = self.connected(connected).await?;
         let session = self.session(&account).await?;
         let line = ProgressLine::start("reading templates at the provider");
-        let walked = session.walk(shown_progress(&line)).await;
+        let walked = session.walk(&mut shown_progress(&line)).await;
         drop(line);
         session.end().await?;
         let walked = walked?;

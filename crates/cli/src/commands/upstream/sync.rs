@@ -29,7 +29,7 @@ impl UpstreamCommands<'_> {
 
     pub(super) async fn sweep(&self, session: Session, full: bool) -> anyhow::Result<()> {
         let line = ProgressLine::start("reading templates at the provider");
-        let report = session.sweep(full, false, shown_progress(&line)).await;
+        let report = session.sweep(full, false, &mut shown_progress(&line)).await;
         drop(line);
         self.finish_sweep(session, report).await
     }
